@@ -10,7 +10,9 @@ import errno
 import os
 import stat
 import sys
+from _thread import _local  # `threading.local`, without loading that module for every command
 from bisect import bisect_right
+from collections import UserDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -80,8 +82,12 @@ def normalise(text: str) -> str:
     return text
 
 
-OPEN_TEXTS: dict[str, Source] = {}
-"""Texts that an editor has open, by absolute path. They are read instead of the files, which may be older."""
+class OpenTexts(_local, UserDict[str, "Source"]):
+    """Texts that an editor has open, by absolute path. They are read instead of the files, which may be older. Each
+    thread has its own: a server with an editor must run what is saved."""
+
+
+OPEN_TEXTS = OpenTexts()
 
 
 def open_text(path: Path) -> Source | None:

@@ -30,6 +30,8 @@ GROUPS = (
 """The sections of the reference, by the beginning of the path. Paths of none of them come under the first."""
 
 BODIES = {
+    "language": '{"session": "my-tab", "messages": [{"method": "textDocument/didOpen", "params": {"textDocument": '
+    '{"version": 1, "text": "# Hello"}}}]}',
     "check_text": '{"text": "# Hello", "path": "hello.playbook.md"}',
     "save_document": '{"text": "# Hello\\n\\n## STEP 1: Say\\n\\nSay hello."}',
     "preview_prompt": '{"inputs": {"version": "2.0"}, "step": "1"}',

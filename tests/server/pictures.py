@@ -60,15 +60,14 @@ class Picture(Struct, frozen=True):
 PICTURES = {
     "now": Picture("/"),
     "run": Picture("/runs/{done}"),
-    "step": Picture("/runs/{done}?step=2", theme="dark"),
     "graph": Picture("/runs/{waiting}?view=graph", theme="dark"),
     "fan-out": Picture("/runs/{triage}?step=2%23failed", height=700),
     "compare": Picture("/compare/{done}/{fork}"),
     "fork": Picture("/runs/{done}/fork"),
     "source": Picture(f"/documents/{REPORT}?tab=source"),
-    "run-form": Picture(f"/documents/{REPORT}?tab=run", height=900),
+    "run-form": Picture(f"/documents/{REPORT}?run=1", height=900),
     "proof": Picture("/documents/news-digest.yaml?tab=proof", height=1240),
-    "proof-graph": Picture("/documents/news-digest.yaml?tab=graph", height=1240),
+    "proof-graph": Picture("/documents/news-digest.yaml", height=1240),
     "question": Picture("/q/{waiting}/4/ask", width=PHONE, height=640),
 }
 

@@ -74,7 +74,7 @@ async def test_the_page_shows_calls_and_reuse(pages: Pages, tmp_path: Path) -> N
         await expect(page.get_by_role("link", name=first["id"]).first).to_be_visible()
         await expect(page.locator(".pane")).to_contain_text(f"Reused from run {first['id']}")
         assert await axe(page) == []
-        page = await pages.open(server.at("/documents/p.yaml?tab=run"))
+        page = await pages.open(server.at("/documents/p.yaml?run=1"))
         await page.get_by_label("Reuse the replies of the last run where the same is asked").check()
         await expect(page.get_by_text("--reuse last")).to_be_visible()
 
@@ -89,7 +89,7 @@ async def test_the_form_of_a_run_does_not_move_when_its_forecast_comes(pages: Pa
             await route.continue_()
 
         await page.route("**/preflight", later)
-        await page.goto(server.at("/documents/p.yaml?tab=run"))
+        await page.goto(server.at("/documents/p.yaml?run=1"))
         last = page.get_by_label("Continues after the server ends")
         before = await last.bounding_box()
         measured.set()

@@ -69,7 +69,7 @@ async def test_a_test_elsewhere_that_names_the_document_is_found(tmp_path: Path)
 
 async def test_the_page_runs_them_and_paints_the_source(pages: Pages, tmp_path: Path) -> None:
     async with served(tmp_path / "team", FILES) as server:
-        page = await pages.open(server.at(f"/documents/{DOCUMENT}?tab=tests"))
+        page = await pages.open(server.at(f"/documents/{DOCUMENT}?tab=runs"))
         await expect(page.get_by_text("3 cases in")).to_be_visible()
         await page.get_by_role("button", name="Run the tests").click()
         await expect(page.get_by_text("1 passed, 1 failed, 1 skipped")).to_be_visible()
@@ -77,7 +77,7 @@ async def test_the_page_runs_them_and_paints_the_source(pages: Pages, tmp_path: 
         await expect(cases.get_by_role("listitem").filter(has_text="another output")).to_contain_text("TS110")
         await expect(cases.locator("del")).to_have_text("Cake")
         await expect(page.get_by_role("heading", name="Coverage of its decisions")).to_be_visible()
-        await expect(page.locator(".covered-none").first).to_be_visible()
+        await expect(page.locator(".editor .covered-none").first).to_be_visible()
         await expect(page.get_by_text("not covered: step 2 answered no")).to_be_visible()
         await look(page, "document-tests")
         server.write(DOCUMENT, FILES[DOCUMENT].replace("Polish", "Improve"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.async_api import Page, expect
@@ -99,7 +101,7 @@ async def test_from_the_form_to_the_artifact(pages: Pages, tmp_path: Path) -> No
         await page.get_by_role("link", name="Release notes").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Release notes")
         await expect(page.get_by_text("asks a person: Publish the notes?")).to_be_visible()
-        await page.get_by_role("link", name="Run", exact=True).first.click()
+        await page.get_by_role("button", name="Run", exact=True).click()
         start = page.get_by_role("button", name="Start the run")
         line = page.locator(".forecast-line")
         # The price is that of the model of this machine, if it has one.
@@ -138,28 +140,23 @@ async def test_from_the_form_to_the_artifact(pages: Pages, tmp_path: Path) -> No
         assert page.url.endswith(f"/runs/{rows[0]['id']}")
         output = (await server.client().get(f"/runs/{rows[0]['id']}/artifact")).text
         assert "It is out." in output
-        await page.goto(server.at("/documents/release.playbook.md?tab=run"))
+        await page.goto(server.at("/documents/release.playbook.md?run=1"))
         await page.get_by_role("button", name="Clear, and forget the last values").click()
         await expect(page.locator("#input-version")).to_have_value("")
 
 
-async def test_findings_stand_below_their_lines_and_are_explained(pages: Pages, tmp_path: Path) -> None:
+async def test_a_document_that_cannot_run_says_why(pages: Pages, tmp_path: Path) -> None:
     async with served(tmp_path / "team", _documents()) as server:
-        page = await pages.open(server.at("/documents/drafts/broken.playbook.md?tab=source"))
-        found = page.locator(".doc-finding")
-        await expect(found.first).to_be_visible()
-        error = page.locator(".doc-finding-bad").first
-        line = error.locator("xpath=preceding-sibling::*[contains(@class,'source-line')][1]")
-        await expect(line).to_contain_text("`version` (number): Again")
-        await expect(line.locator(".under-bad")).to_have_text("version")
-        await _look(page, "document-source")
-        await error.get_by_role("button").click()
-        await expect(page.get_by_role("dialog")).to_contain_text("Two inputs have the same name.")
-        await page.keyboard.press("Escape")
-        await expect(error.get_by_role("button")).to_be_focused()
-        for tab in ("bounds", "run", "graph", "prompts"):
+        page = await pages.open(server.at("/documents/drafts/broken.playbook.md?tab=proof"))
+        for tab in ("proof", "runs"):
             await page.goto(server.at(f"/documents/drafts/broken.playbook.md?tab={tab}"))
             await expect(page.get_by_text("The document has errors, so it cannot run.")).to_be_visible()
+        await page.get_by_role("link", name="See what is wrong").click()
+        await expect(page.locator(".doc-finding-bad").first).to_contain_text("line ")
+        await _look(page, "document-broken")
+        await page.goto(server.at("/documents/drafts/broken.playbook.md?run=1"))
+        dialog = page.get_by_role("dialog", name="Run")
+        await expect(dialog.get_by_text("The document has errors, so it cannot run.")).to_be_visible()
         await page.goto(server.at("/documents/empty.playbook.md"))
         await expect(page.get_by_text("empty.playbook.md is empty")).to_be_visible()
         assert await axe(page) == []
@@ -168,36 +165,69 @@ async def test_findings_stand_below_their_lines_and_are_explained(pages: Pages, 
         pages.expect_fault("404")
 
 
-async def test_an_edit_is_checked_saved_and_does_not_overwrite_another(pages: Pages, tmp_path: Path) -> None:
-    async with served(tmp_path / "team", _documents(), options=EDIT) as server:
-        file = server.folder / "release.playbook.md"
-        page = await pages.open(server.at("/documents/release.playbook.md?tab=source"))
-        await page.get_by_role("button", name="Edit").click()
-        text = page.get_by_label("Text of the document")
-        await text.fill(RELEASE.replace("Announce {{version}}.", "Announce {{verson}}."))
-        await expect(page.locator(".edit-findings .doc-finding")).to_contain_text("verson")
-        assert file.read_text() == RELEASE
-        await text.fill(RELEASE.replace("Announce {{version}}.", "Tell people about {{version}}."))
-        await expect(page.locator(".edit-findings .doc-finding")).to_have_count(0)
-        await text.press("Control+s")
-        await expect(page.get_by_text("saved", exact=True)).to_be_visible()
-        assert "Tell people" in file.read_text()
-        file.write_text(RELEASE.replace("plainly", "loudly"))
-        await text.fill(RELEASE.replace("plainly", "softly"))
-        await page.get_by_role("button", name="Save", exact=True).click()
-        await expect(page.get_by_text("The file has changed since you read it.")).to_be_visible()
-        assert "loudly" in file.read_text()
-        await expect(page.locator(".edit-diff ins")).to_contain_text("softly")
-        await expect(page.locator(".edit-diff del")).to_contain_text("loudly")
-        await _look(page, "document-conflict")
-        pages.expect_fault("412")
-        await page.get_by_role("button", name="Save mine over it").click()
-        await expect(page.get_by_text("saved", exact=True)).to_be_visible()
-        assert "softly" in file.read_text()
-        file.unlink()
-        await expect(page.get_by_text("The file was deleted or renamed.")).to_be_visible()
-        await expect(text).to_be_visible()
-        pages.faults.clear()
+Role = Literal["region", "heading", "dialog"]
+OLD: dict[str, tuple[str, Role, str]] = {
+    "graph": ("tab=read", "region", "Flowchart of Release notes"),
+    "bounds": ("tab=proof", "heading", "Permissions that it needs"),
+    "prompts": ("tab=read&prompt=first", "dialog", "The prompts of a run"),
+    "tests": ("tab=runs", "heading", "Tests"),
+    "run": ("run=1", "dialog", "Run Release notes"),
+    "nothing": ("tab=nothing", "heading", "Steps"),
+}
+
+
+async def test_old_addresses_lead_to_the_new_places(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", _documents()) as server:
+        page = await pages.open(server.at("/documents"))
+        for tab, (query, role, name) in OLD.items():
+            await page.goto(server.at(f"/documents/release.playbook.md?tab={tab}"))
+            place = page.get_by_role(role, name=name, exact=True)
+            await expect(place).to_be_visible()
+            assert page.url.endswith(f"?{query}"), tab
+
+
+async def test_the_drawer_is_left_by_esc_and_keeps_the_place(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", _documents()) as server:
+        page = await pages.open(server.at("/documents/release.playbook.md?tab=proof"))
+        await expect(page.get_by_role("heading", name="Signature")).to_be_visible()
+        await page.keyboard.press("x")
+        await expect(page.get_by_role("dialog", name="Run Release notes")).to_be_visible()
+        assert page.url.endswith("?tab=proof&run=1")
+        await page.keyboard.press("Escape")
+        await expect(page).to_have_url(re.compile(r"[?]tab=proof$"))
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+LIKE = """async ([document, like]) => {
+    const root = globalThis.document.querySelector('script[type=module][src]').src.replace('/main.js', '/')
+    const { RunDrawer } = await import(root + 'parts/run_drawer.js')
+    const { h, render } = await import(root + 'html.js')
+    const place = globalThis.document.querySelector('main').appendChild(globalThis.document.createElement('section'))
+    render(h(RunDrawer, { document, like, onClose: () => {} }), place)
+}"""
+
+
+async def test_the_drawer_is_filled_like_a_run(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", _documents()) as server:
+        model = server.script("s.json", ["Draft"])
+        values = {"version": "2.0", "audience": "users", "language": "French", "changes": "[redacted:A_KEY]"}
+        run = await server.start("release.playbook.md", inputs=values, model=model, budget=2)
+        page = await pages.open(server.at("/health"))
+        await expect(page.get_by_role("heading", level=1)).to_be_visible()
+        await page.evaluate(LIKE, ["release.playbook.md", run["id"]])
+        drawer = page.get_by_role("dialog", name="Run again")
+        await expect(drawer.locator("#input-version")).to_have_value("2.0")
+        await expect(drawer.locator("#input-language")).to_have_value("French")
+        await expect(drawer.get_by_role("radio", name="users")).to_be_checked()
+        await expect(drawer.locator("#model")).to_have_value(model)
+        # A secret is not kept, so it has to be typed again.
+        await expect(drawer.locator("#input-changes")).to_have_value("")
+        await drawer.locator("#input-changes").fill("All")
+        await expect(drawer.locator(".forecast .command").last).to_contain_text("changes=All")
+        async with page.expect_request("**/api/v1/runs") as sent:
+            await page.get_by_role("button", name="Start the run").click()
+        assert json.loads((await sent.value).post_data or "")["like"] == run["id"]
+    pages.faults[:] = [fault for fault in pages.faults if "422" not in fault]
 
 
 async def test_the_list_filters_in_the_address_and_shows_everything(pages: Pages, tmp_path: Path) -> None:
@@ -239,28 +269,29 @@ async def test_every_tab_of_a_document(pages: Pages, tmp_path: Path) -> None:
         page = await pages.open(server.at("/documents/release.playbook.md"))
         await expect(page.get_by_role("heading", name="Steps")).to_be_visible()
         await _look(page, "document-read")
-        await page.keyboard.press("4")
+        await expect(page.get_by_role("region", name="Flowchart of Release notes")).to_be_visible()
+        await page.keyboard.press("3")
         await expect(page.get_by_text("None: it uses no tools.")).to_be_visible()
-        await page.keyboard.press("5")
+        await page.keyboard.press("1")
+        await page.locator(".outline-title", has_text="Draft").get_by_role("link", name="Prompt").click()
         await _fill(page, "version", "3.1")
         await expect(page.locator(".prompt-message").last).to_contain_text("Write release notes for 3.1 of 2026")
         await expect(page.get_by_text("no value for changes")).to_be_visible()
         await _look(page, "document-prompts")
         await page.keyboard.press("Escape")
-        await page.goto(server.at("/documents/release.playbook.md?tab=graph"))
-        await expect(page.get_by_role("region", name="Flowchart of Release notes")).to_be_visible()
-        await page.goto(server.at("/documents/release.playbook.md?tab=runs"))
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await page.keyboard.press("4")
         await expect(page.get_by_text("This document has not been run yet.")).to_be_visible()
-        await page.goto(server.at("/documents/count.playbook.md?tab=bounds"))
-        await expect(page.locator(".permission-box")).to_contain_text("not granted")
+        await page.goto(server.at("/documents/count.playbook.md?tab=proof"))
+        await expect(page.get_by_role("region", name="Table of permissions")).to_contain_text("not granted")
         await expect(page.get_by_text("quire serve --allow shell")).to_be_visible()
-        await _look(page, "document-bounds")
-        await page.goto(server.at("/documents/count.playbook.md?tab=run"))
+        await _look(page, "document-proof-needs")
+        await page.goto(server.at("/documents/count.playbook.md?run=1"))
         await expect(page.locator(".forecast")).to_contain_text("quire serve --allow shell")
         await page.get_by_role("button", name="Start the run").click()
         await expect(page.get_by_role("alert")).to_contain_text("A permission is missing")
         pages.expect_fault("403")
-        await page.goto(server.at("/documents/flows/triage.yaml?tab=run"))
+        await page.goto(server.at("/documents/flows/triage.yaml?run=1"))
         await page.locator("#input-tickets").fill(json.dumps([{"id": 1}, {"id": 2}]))
         await expect(page.get_by_text("read as a list of 2 items")).to_be_visible()
         await expect(page.locator(".forecast-line")).to_contain_text("at most 3 model calls")
@@ -293,13 +324,15 @@ async def test_markup_in_a_document_is_text(pages: Pages, tmp_path: Path) -> Non
         await page.locator(".document-link").click()
         await expect(page.get_by_role("heading", level=1)).to_contain_text("<img src=x onerror=")
         tabs = page.get_by_role("navigation", name="Parts of the document")
-        for tab in ("source", "graph", "bounds", "prompts", "runs", "run", "read"):
+        for tab in ("source", "proof", "runs", "read"):
             await tabs.locator(f'a[href$="tab={tab}"]').click()
             await expect(page.locator("main .placeholder")).to_have_count(0)
             assert await page.locator("main img, main iframe, main script, main b:not(.count)").count() == 0
-        await tabs.locator('a[href$="tab=source"]').click()
-        await page.get_by_role("button", name="Edit").click()
-        await expect(page.get_by_label("Text of the document")).to_have_value(HOSTILE)
+        for opens in ("prompt=first", "run=1"):
+            await page.goto(server.at(f"{urlsplit(page.url).path}?{opens}"))
+            await expect(page.get_by_role("heading", level=1)).to_contain_text("<img src=x onerror=")
+            await expect(page.locator(".placeholder")).to_have_count(0)
+            assert await page.locator("main img, main iframe, main script, main b:not(.count)").count() == 0
         assert "owned" not in await page.title() or "onerror" in await page.title()
 
 
@@ -318,13 +351,13 @@ async def test_a_huge_document_and_a_huge_workspace_are_light(pages: Pages, tmp_
         await expect(page.locator(".virtual-all")).to_have_css("height", f"{701 * 56}px")
         await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         await expect(page.locator(".document-list")).to_contain_text("long.playbook.md")
-        for tab in ("source", "read", "prompts", "run", "graph", "bounds"):
+        for tab in ("source", "read", "prompts", "run", "proof"):
             await page.goto(server.at(f"/documents/long.playbook.md?tab={tab}"))
             await expect(page.locator("main .placeholder")).to_have_count(0)
             await expect(page.get_by_role("heading", level=1)).to_have_text("Long")
             assert await _nodes(page) < 3000, tab
         await page.goto(server.at("/documents/long.playbook.md?tab=source&line=3900"))
-        await expect(page.locator("#L3900")).to_be_in_viewport()
+        await expect(page.locator(".editor .cm-activeLine")).to_be_in_viewport()
         assert await _nodes(page) < 3000
         await picture(page, "document-source-huge", full_page=False)
 

@@ -40,7 +40,7 @@ class Team:
     def screens(self) -> dict[str, str]:
         """Every pattern of the table of screens with an address that fits it."""
         found = {pattern: self._address(pattern) for pattern in patterns()}
-        for tab in ("read", "source", "graph", "bounds", "prompts", "runs", "run"):
+        for tab in ("read", "source", "proof", "runs", "prompts", "run"):
             if "/documents/*id" in found:
                 found[f"/documents/*id {tab}"] = f"{found['/documents/*id']}?tab={tab}"
         run = f"/runs/{self.runs['done']}"

@@ -32,7 +32,7 @@ async def test_fork_from_a_step_with_another_value_and_compare(pages: Pages, tmp
         await expect(receipt.locator(".receipt-line")).to_contain_text("Keeps 0 recorded effects")
         customers = page.locator("#field-customers")
         await customers.fill("many")
-        await expect(page.get_by_text("This is not a number.")).to_be_visible()
+        await expect(page.get_by_text("many is not a number")).to_be_visible()
         await expect(page.get_by_role("button", name="Start the fork")).to_be_disabled()
         await customers.fill("7")
         await expect(receipt.locator(".command")).to_contain_text("--set customers=7")

@@ -127,10 +127,7 @@ async def test_names_and_texts_on_every_screen(pages: Pages, canary: Canary, tmp
             *(f"/runs/{run}?{rest}" for rest in ("view=graph", "tab=inputs", "tab=values", "tab=document")),
             f"/compare/{run}/{other}",
             "/documents",
-            *(
-                f"/documents/{address}?tab={tab}"
-                for tab in ("read", "source", "graph", "bounds", "prompts", "runs", "run")
-            ),
+            *(f"/documents/{address}?tab={tab}" for tab in ("read", "source", "proof", "prompts", "runs", "run")),
             "/search?q=img",
             "/trust",
             "/health",

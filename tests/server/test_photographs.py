@@ -83,6 +83,6 @@ async def test_a_huge_workspace(pages: Pages, tmp_path: Path) -> None:
             "compare": f"/compare/{fan}/{runs['triage']}",
             "read": "/documents/book.playbook.md",
             "source": "/documents/book.playbook.md?tab=source",
-            "form": "/documents/book.playbook.md?tab=run",
+            "form": "/documents/book.playbook.md?run=1",
         }
         await _photograph(pages, server, screens, "huge")

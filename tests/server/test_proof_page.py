@@ -104,7 +104,7 @@ async def test_the_lock_of_a_document(pages: Pages, tmp_path: Path) -> None:
         await expect(lock).to_contain_text("The document may do more than quire.lock says.")
         await expect(lock.locator(".lock-wider").filter(has_text="LK103")).to_contain_text("path=reports/x.md")
         await _look(page, "document-lock")
-        await page.goto(server.at("/documents/digest.yaml?tab=run"))
+        await page.get_by_role("button", name="Run", exact=True).click()
         await expect(page.locator(".forecast")).to_contain_text("The document may do more than quire.lock says.")
         await page.goto(server.at("/documents/board.yaml?tab=proof"))
         await expect(lock).to_contain_text("never reviewed")
@@ -112,7 +112,7 @@ async def test_the_lock_of_a_document(pages: Pages, tmp_path: Path) -> None:
 
 async def test_gates_and_flows_on_the_graph(pages: Pages, tmp_path: Path) -> None:
     async with served(tmp_path / "team", {"digest.yaml": DIGEST + WRITES}) as server:
-        page = await pages.open(server.at("/documents/digest.yaml?tab=graph"))
+        page = await pages.open(server.at("/documents/digest.yaml"))
         await expect(page.locator(".chart path.way.way-flow")).to_have_count(3)
         await expect(page.locator(".chart path.way.way-guard")).to_have_count(1)
         await expect(page.locator(".chart .mark-unasked")).to_have_text("asked, but a no comes through")
@@ -133,7 +133,7 @@ async def test_the_form_counts_what_is_typed(pages: Pages, tmp_path: Path) -> No
     (home / "quire.toml").write_text(f'[models.prices."script:{script}"]\ninput = 3.0\noutput = 15.0\n')
     async with served(tmp_path / "team", {"board.yaml": BOARD}) as server:
         model = server.script("s.json", [])
-        page = await pages.open(server.at("/documents/board.yaml?tab=run"))
+        page = await pages.open(server.at("/documents/board.yaml?run=1"))
         line = page.locator(".forecast-line")
         await expect(line).to_contain_text("at most |readers| model calls, stopped at 100")
         await page.locator("#model").fill(model)
@@ -165,8 +165,8 @@ async def test_names_are_never_markup(pages: Pages, tmp_path: Path) -> None:
         page = await pages.open(server.at("/documents/hostile.playbook.md?tab=proof"))
         await expect(page.locator(".proof")).to_contain_text("<img onerror=x>")
         await expect(page.get_by_role("region", name="Table of permissions")).to_contain_text("path=")
-        for tab in ("proof", "graph", "run"):
-            await page.goto(server.at(f"/documents/hostile.playbook.md?tab={tab}"))
+        for tab in ("tab=proof", "tab=read", "run=1"):
+            await page.goto(server.at(f"/documents/hostile.playbook.md?{tab}"))
             await expect(page.get_by_role("heading", level=1)).to_contain_text("onerror")
             await expect(page.locator(".proof, .chart, .forecast-line").first).to_be_visible()
             assert await page.locator("main img, main iframe, main script, main [onload], main [onerror]").count() == 0

@@ -162,7 +162,7 @@ async def test_of_a_run_that_cannot_be_replayed_the_row_is_shown(pages: Pages, t
         run = await server.start("markdown.playbook.md", model=server.script("s.json", ["x"]))
         page = await pages.open(server.at(f"/runs/{await unreadable(server, run['id'])}"))
         await expect(page.get_by_role("heading", level=1)).to_contain_text("Of tomorrow")
-        await expect(page.get_by_text("version 999 of the rules")).to_be_visible()
+        await expect(page.get_by_text("version 999 of the rules").first).to_be_visible()
         await expect(page.get_by_role("treeitem")).to_have_count(1)
         await page.goto(server.at("/runs/nothing-like-it"))
         await expect(page.get_by_text("unknown run nothing-like-it")).to_be_visible()

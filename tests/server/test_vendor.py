@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 from pathlib import Path
 
 import pytest
-from tests.vendor.manifest import FOLDERS, PAGE, problems, read
+from tests.vendor.manifest import FOLDERS, PAGE, ROOT, bundles, problems, read
 
 FIRST_PAGE = ("preact.js", "hooks.js", "htm.js", "signals.js", "signals-core.js")
 
@@ -38,3 +39,13 @@ def test_a_changed_a_missing_and_a_foreign_file_are_seen(tmp_path: Path) -> None
 def test_modules_of_the_first_page_are_small() -> None:
     files = [(PAGE / "vendor" / name).read_bytes() for name in FIRST_PAGE]
     assert sum(len(gzip.compress(data, 9)) for data in files) < 12_000
+
+
+def test_the_editor_is_one_small_file_of_listed_packages() -> None:
+    (bundle,) = bundles(PAGE / "vendor")
+    packed = gzip.compress((PAGE / "vendor" / bundle.name).read_bytes(), 9)
+    assert len(packed) <= 115_000
+    imported = set(re.findall(r'from "([^"]+)"', (ROOT / bundle.entry).read_text()))
+    parts = {package.name for package in read(PAGE / "vendor") if package.bundled}
+    assert imported and imported <= parts
+    assert {package.licence for package in read(PAGE / "vendor") if package.bundled} == {"MIT"}

@@ -2,6 +2,7 @@
 
 A tarball or a file that differs from its recorded sha512 stops everything. To take another version, change `version` in
 VENDOR.toml and run `make vendor UPDATE=1`: it records the sums of what the registry has, for review in the commit.
+A bundle is made anew of its packages by its tool, which `npx` fetches, and has to come out the same byte for byte.
 """
 
 from __future__ import annotations
@@ -15,11 +16,26 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import urllib.request
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tests.vendor.manifest import FOLDERS, File, Package, digest, integrity, problems, read, with_files, write
+from tests.vendor.manifest import (
+    FOLDERS,
+    ROOT,
+    Bundle,
+    File,
+    Package,
+    bundles,
+    digest,
+    integrity,
+    problems,
+    read,
+    with_files,
+    write,
+)
 
 _IMPORTED = re.compile(r'(?:from|import)\s*\(?\s*"(\.[^"]+)"')
 _LIMIT = 64 * 1024 * 1024
@@ -31,9 +47,11 @@ def main() -> int:
     update = parser.parse_args().update
     registry = _registry()
     for folder in FOLDERS:
-        packages = [_fetch(package, folder, registry, update) for package in read(folder)]
+        with tempfile.TemporaryDirectory() as place:
+            packages = [_fetch(package, folder, registry, update, Path(place)) for package in read(folder)]
+            made = [_make(bundle, folder, update, Path(place)) for bundle in bundles(folder)]
         if update:
-            write(folder, packages)
+            write(folder, packages, made)
         found = problems(folder)
         if found:
             raise SystemExit("\n".join(f"{folder.name}: {problem}" for problem in found))
@@ -52,7 +70,7 @@ def _registry() -> str:
     return named.strip().rstrip("/")
 
 
-def _fetch(package: Package, folder: Path, registry: str, update: bool) -> Package:
+def _fetch(package: Package, folder: Path, registry: str, update: bool, place: Path) -> Package:
     file_name = f"{package.name.rpartition('/')[2]}-{package.version}.tgz"
     with urllib.request.urlopen(f"{registry}/{package.name}/-/{file_name}", timeout=120) as response:
         tarball = response.read(_LIMIT)
@@ -69,7 +87,23 @@ def _fetch(package: Package, folder: Path, registry: str, update: bool) -> Packa
         target = folder / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(contents[file.source])
+    for name, content in contents.items() if package.bundled else ():
+        target = place / "node_modules" / package.name / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
     return with_files(package, files, tarball)
+
+
+def _make(bundle: Bundle, folder: Path, update: bool, place: Path) -> Bundle:
+    """Bundle the packages below a place."""
+    entry = shutil.copy(ROOT / bundle.entry, place / "entry.js")
+    made = place / bundle.name
+    command = ["npx", "--yes", bundle.tool, str(entry), *bundle.options, f"--outfile={made}"]
+    subprocess.run(command, cwd=place, check=True)
+    if not update and digest(made.read_bytes()) != bundle.sha512:
+        raise SystemExit(f"{bundle.name}: the bundle is not the one in VENDOR.toml")
+    shutil.copy(made, folder / bundle.name)
+    return replace(bundle, sha512=digest(made.read_bytes()))
 
 
 def _contents(tarball: bytes) -> dict[str, bytes]:

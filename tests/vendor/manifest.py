@@ -6,12 +6,13 @@ import base64
 import hashlib
 import json
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "src" / "quire" / "server" / "page"
 FOLDERS = (PAGE / "vendor", PAGE / "vendor-lazy")
 NAME = "VENDOR.toml"
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,27 @@ class Package:
     """A module of the package that is taken with all modules that it imports, into a folder of the package's name."""
     without: tuple[str, ...] = ()
     """Patterns of imported modules that are left out."""
+    bundled: bool = False
+    """Its code is a part of the bundles of the list; of its own files only the licence is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A file that a tool makes of the packages that are `bundled`."""
+
+    name: str
+    entry: str
+    """The module that names the parts, from the top of the repository."""
+    tool: str
+    """The package of npm that makes it, with its version."""
+    options: tuple[str, ...]
+    sha512: str
+
+
+def bundles(folder: Path) -> list[Bundle]:
+    data = tomllib.loads((folder / NAME).read_text(encoding="utf-8"))
+    entries = [{**entry, "options": tuple(entry["options"].split())} for entry in data.get("bundle", [])]
+    return [Bundle(**entry) for entry in entries]
 
 
 def read(folder: Path) -> list[Package]:
@@ -42,14 +64,16 @@ def read(folder: Path) -> list[Package]:
     return [_package(entry) for entry in data["package"]]
 
 
-def write(folder: Path, packages: list[Package]) -> None:
-    head = (folder / NAME).read_text(encoding="utf-8").partition("[[package]]")[0]
-    (folder / NAME).write_text(head + "\n".join(_entry(package) for package in packages), encoding="utf-8")
+def write(folder: Path, packages: list[Package], made: list[Bundle]) -> None:
+    head = (folder / NAME).read_text(encoding="utf-8").partition("[[")[0]
+    entries = [*map(_bundle_entry, made), *map(_entry, packages)]
+    (folder / NAME).write_text(head + "\n".join(entries), encoding="utf-8")
 
 
 def problems(folder: Path) -> list[str]:
     """Compare the folder with its list: changed, missing and unlisted files."""
     listed = {file.name: file.sha512 for package in read(folder) for file in package.files}
+    listed |= {bundle.name: bundle.sha512 for bundle in bundles(folder)}
     there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     there.pop(NAME, None)
     missing = [f"{name} is missing" for name in sorted(listed.keys() - there.keys())]
@@ -84,6 +108,7 @@ def _package(entry: dict[str, object]) -> Package:
         files=tuple(File(name, said["from"], said["sha512"]) for name, said in files.items()),
         modules=str(entry.get("modules", "")),
         without=tuple(without),
+        bundled=bool(entry.get("bundled")),
     )
 
 
@@ -95,7 +120,14 @@ def _entry(package: Package) -> str:
         lines.append(f'modules = "{package.modules}"')
     if package.without:
         lines.append(f"without = {json.dumps(package.without)}")
+    if package.bundled:
+        lines.append("bundled = true")
     lines.append("[package.files]")
     for file in package.files:
         lines.append(f'"{file.name}" = {{ from = "{file.source}", sha512 = "{file.sha512}" }}')
     return "\n".join(lines) + "\n"
+
+
+def _bundle_entry(bundle: Bundle) -> str:
+    values = {**asdict(bundle), "options": " ".join(bundle.options)}
+    return "\n".join(["[[bundle]]", *(f'{key} = "{value}"' for key, value in values.items())]) + "\n"

@@ -49,6 +49,7 @@ _QUESTIONS = "operations.questions"
 _DOCUMENTS = "operations.documents"
 _FORECASTS = "operations.forecasts"
 _PAGE_DOCUMENTS = "server.handlers.documents"
+_LANGUAGE = "server.handlers.language_sessions"
 _PICTURES = "server.handlers.pictures"
 _SEARCH = "server.handlers.search"
 _STREAMS = "server.handlers.streams"
@@ -65,6 +66,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("check_text", "FREE", _DOCUMENTS, "POST /documents/check", mcp="check_document"),
     Operation("show_document", "FREE", _DOCUMENTS, "GET /documents/{id:path}"),
     Operation("save_document", "WRITES", _PAGE_DOCUMENTS, "PUT /documents/{id:path}"),
+    Operation("language", "FREE", _LANGUAGE, "POST /documents/{id:path}/language"),
     Operation("preview_prompt", "FREE", _FORECASTS, "POST /documents/{id:path}/preview"),
     Operation("preflight", "FREE", _FORECASTS, "POST /documents/{id:path}/preflight"),
     Operation("list_cases", "FREE", _DOCUMENTS, "GET /documents/{id:path}/tests"),

@@ -45,6 +45,7 @@ KINDS: Mapping[str, Kind] = {
     "cannot-start": Kind(422, "Nothing was started", "The detail says why. Nothing was written."),
     "no-such-run": Kind(404, "The run does not exist", "`GET /runs` lists the runs."),
     "no-such-document": Kind(404, "The document does not exist", "`GET /documents` lists the documents."),
+    "no-session": Kind(409, "The language session has ended", "Open the document again: `textDocument/didOpen`."),
     "no-such-code": Kind(404, "The code does not exist", "`quire docs codes` lists the codes of findings."),
     "no-such-step": Kind(404, "The step does not exist in this run", "`GET /runs/{run}` lists its steps."),
     "no-such-question": Kind(404, "The question does not exist", "`GET /questions` lists the open ones."),

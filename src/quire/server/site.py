@@ -17,6 +17,7 @@ from quire.operations.host import Caller
 from quire.operations.shelf import Shelf
 from quire.runs.live_views import LiveViews
 from quire.runs.pins import PinnedState
+from quire.server.handlers.language_sessions import LanguageSessions
 from quire.server.hub import Changes, Hub
 from quire.server.markup import Renderer
 from quire.server.own_runs import OwnRuns, note_resting, take_resting
@@ -80,6 +81,7 @@ class Site:
         self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report, runtime.settings.listeners)
         self.views = LiveViews(runtime)
         self.renderer = Renderer()
+        self.languages = LanguageSessions()
         self.runs = OwnRuns(
             runtime,
             self.views,
@@ -122,6 +124,7 @@ class Site:
         try:
             yield
         finally:
+            self.languages.close()
             await self.renderer.close()
             for task in tasks:
                 task.cancel()

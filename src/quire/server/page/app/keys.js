@@ -50,7 +50,7 @@ function press(event) {
   if (event.defaultPrevented || event.altKey) return;
   const withControl = event.ctrlKey || event.metaKey;
   if (withControl && event.key.toLowerCase() !== "k") return;
-  if (!withControl && (isField(event.target) || document.querySelector("dialog[open]"))) return;
+  if (!withControl && (isField(event.composedPath()[0]) || document.querySelector("dialog[open]"))) return;
   const name = withControl ? "Ctrl-K" : event.key;
   if (!withControl && name.length === 1 && !lettersOn.value && name !== "?") return;
   const whole = prefix ? `${prefix} ${name}` : name;

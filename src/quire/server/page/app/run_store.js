@@ -4,7 +4,7 @@
 import { ApiProblem, get, part, query, send } from "./api.js";
 import { follow, listen, lostSince, reread } from "./feed.js";
 import { signal, useEffect } from "./html.js";
-import { applied, treeOf, withPage } from "./tree_model.js";
+import { applied, nothing, treeOf, withPage } from "./tree_model.js";
 
 /** @typedef {{ [name: string]: any, id: string, status: string, seq: number }} Head */
 /** A text that is being written, from this character on. @typedef {{ text: string, from: number }} Stream */
@@ -113,7 +113,8 @@ export class RunStore {
     this.recent = [];
     const began = performance.now();
     // The tree does not wait for the head, which the server may have to replay.
-    const tree = this.read("/tree", (answer) => this.takeTree(answer)).catch(() => {});
+    const tree = this.read("/tree", (answer) => this.takeTree(answer))
+      .catch(() => (this.tree.value ??= nothing()));
     try {
       await this.read("", (head) => this.take(head));
       this.problem.value = null;

@@ -12,16 +12,22 @@
  *   asked: Map<string, number>, told: Map<string, any> }} Tree `asked` has times of questions, `told` effects since then */
 /** @typedef {{ row: TreeRow, level: number, size: number, position: number, open: boolean }} Shown */
 
+/** Seconds in which nothing ran that are drawn as they are. */
+const SHORTEST_GAP = 2;
 /** The row about the whole run: no path of a document is like it. */
 export const RUN = "=";
 const NUMBERS = ["from", "took", "waited", "in", "out", "effects", "failed", "children"];
 const TEXTS = ["kind", "label", "title", "hint", "state"];
 
+/** @returns {Tree} that of a run of which nothing is known */
+export function nothing() {
+  return { rows: new Map(), top: [], start: 0, end: 0, partial: false, asked: new Map(), told: new Map() };
+}
+
 /** @param {any} answer of the server @returns {Tree} */
 export function treeOf(answer) {
   const { start, end, partial } = answer;
-  const tree = { rows: new Map(), top: [], start, end, partial, asked: new Map(), told: new Map() };
-  return withPage(tree, "", answer);
+  return withPage({ ...nothing(), start, end, partial }, "", answer);
 }
 
 /**
@@ -196,7 +202,7 @@ export function timeScale(tree, end) {
   let shortened = false;
   for (const [until, waits] of [...busy.flatMap(([from, to]) => [[from, 1], [to, 0]]), [end, 1]]) {
     const [from, width, counted] = corners[corners.length - 1];
-    const long = Boolean(waits) && until - from > work * 0.15;
+    const long = Boolean(waits) && until - from > Math.max(SHORTEST_GAP, work * 0.15);
     shortened ||= long;
     if (until > from) {
       corners.push([until, width + (long ? work * 0.06 : until - from), counted + (long ? 0 : until - from)]);

@@ -3,8 +3,8 @@
 import { html, useEffect, useRef } from "../html.js";
 import { Icon } from "./icon.js";
 
-/** @param {{ title: string, onClose: () => void, children?: unknown, wide?: boolean }} props */
-export function Dialog({ title, onClose, children, wide = false }) {
+/** @param {{ title: string, onClose: () => void, children?: unknown, wide?: boolean, drawer?: boolean }} props */
+export function Dialog({ title, onClose, children, wide = false, drawer = false }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const before = document.activeElement;
@@ -14,7 +14,9 @@ export function Dialog({ title, onClose, children, wide = false }) {
     };
   }, []);
   return html`
-    <dialog ref=${element} class=${wide ? "dialog wide" : "dialog"} aria-labelledby="dialog-title" onClose=${onClose}>
+    <dialog ref=${element} class="dialog ${wide ? "wide" : ""} ${drawer
+      ? "drawer"
+      : ""}" aria-labelledby="dialog-title" onClose=${onClose}>
       <header>
         <h2 id="dialog-title">${title}</h2>
         <button type="button" class="icon-button" aria-label="Close"

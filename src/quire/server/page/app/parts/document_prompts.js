@@ -1,31 +1,43 @@
 // Prompts: choose a step, give inputs, and see exactly what a model would be told. Nothing is sent to a model.
 
-import { ApiProblem, part, post } from "../api.js";
-import { remembered, rememberForm } from "../form_memory.js";
-import { html, useEffect, useState } from "../html.js";
+import { part } from "../api.js";
+import { html, useState } from "../html.js";
+import { useResource } from "../resource.js";
 import { place, setQuery } from "../router.js";
 import { number } from "../words.js";
 import { Empty, Placeholder, ProblemBox } from "./basics.js";
+import { Dialog } from "./dialog.js";
+import { firstText, InputField, own, readText, remembered, rememberForm } from "./field.js";
 import { Icon } from "./icon.js";
-import { firstText, InputField, own, readText } from "./input_field.js";
+import { usePosted } from "./run_drawer.js";
 
 const PAUSE = 200;
 
+/** @param {{ id: string }} props the step is in the address: `prompt` */
+export function PromptDialog({ id }) {
+  const { data, problem } = useResource(`/documents/${part(id)}?fields=steps,inputs`);
+  return html`
+    <${Dialog} title="The prompts of a run" onClose=${() => setQuery({ prompt: undefined })} wide>
+      ${problem && html`<${ProblemBox} problem=${problem} />`}
+      ${data?.steps && html`<${Prompts} id=${id} data=${data} />`}
+    </${Dialog}>
+  `;
+}
+
 /** @param {{ id: string, data: any }} props */
-export function DocumentPrompts({ id, data }) {
+function Prompts({ id, data }) {
   const asking = data.steps.filter((/** @type {any} */ one) => one.asks_model);
   const properties = data.inputs.properties;
+  const names = Object.keys(properties);
   const [texts, setTexts] = useState(() => ({
-    ...Object.fromEntries(Object.keys(properties).map((name) => [name, firstText(properties[name])])),
+    ...Object.fromEntries(names.map((name) => [name, firstText(properties[name])])),
     ...remembered(id)?.inputs,
   }));
-  const wanted = place.value.query.get("step") ?? "";
-  const step = asking.find((/** @type {any} */ one) => one.path === wanted) ?? asking[0];
-  const inputs = Object.fromEntries(
-    Object.keys(properties).map((name) => [name, readText(properties[name], texts[name] ?? "").value])
-      .filter(([, value]) => value !== undefined),
-  );
-  const shown = usePreview(id, step?.path, inputs);
+  const wanted = place.value.query.get("prompt") ?? "";
+  const step = asking.find((/** @type {any} */ one) => one.path === wanted || one.label === wanted) ?? asking[0];
+  const values = names.map((name) => [name, readText(properties[name], texts[name] ?? "").value]);
+  const inputs = Object.fromEntries(values.filter(([, value]) => value !== undefined));
+  const shown = usePosted(`/documents/${part(id)}/preview`, step && { step: step.path, inputs }, PAUSE);
   if (!step) return html`<${Empty} title="No step of this document asks a model." icon="question" />`;
   /** @param {string} name @param {string} text */
   const change = (name, text) => {
@@ -40,13 +52,13 @@ export function DocumentPrompts({ id, data }) {
         <div class="field">
           <label for="step">Step</label>
           <select id="step" value=${step.path} onChange=${(/** @type {any} */ event) =>
-            setQuery({ step: event.target.value })}>
+            setQuery({ prompt: event.target.value })}>
             ${asking.map((/** @type {any} */ one) =>
               html`<option value=${one.path} selected=${one.path === step.path}>${one.label} ${one.title}</option>`
             )}
           </select>
         </div>
-        ${Object.keys(properties).map((name) =>
+        ${names.map((name) =>
           html`
             <${InputField} key=${name} name=${name} schema=${properties[name]} required=${false} text=${texts[name] ??
               ""}
@@ -67,7 +79,6 @@ export function DocumentPrompts({ id, data }) {
 function Prompt({ shown }) {
   const { prompt, notes } = shown;
   const messages = [...(prompt.system ? [{ role: "system", content: prompt.system }] : []), ...prompt.messages];
-  if (prompt.closing) messages.push({ role: "system, last", content: prompt.closing });
   const size = messages.reduce((all, one) => all + one.content.length, 0);
   return html`
     <p class="soft small">${number(size)} characters in ${messages.length === 1
@@ -78,45 +89,20 @@ function Prompt({ shown }) {
     ${messages.map((one, at) =>
       html`
         <article class="prompt-message" key=${at}>
-          <h2>${one.role}</h2>
+          <h3>${one.role}</h3>
           <pre class="pre">${one.content}</pre>
         </article>
       `
     )}
     ${prompt.tools && html`<p class="small">Tools that are offered: <code>${prompt.tools.join(", ")}</code></p>`}
-    ${prompt.schema && html`
-      <details class="opens">
-        <summary>The reply has to fit a schema</summary>
-        <pre>${JSON.stringify(prompt.schema, null, 2)}</pre>
-      </details>
-    `}
+    ${[["The reply has to fit a schema", prompt.schema], ["It ends with JSON that fits", prompt.closing]]
+      .filter(([, schema]) => schema).map(([words, schema]) =>
+        html`
+          <details class="opens">
+            <summary>${words}</summary>
+            <pre>${JSON.stringify(schema, null, 2)}</pre>
+          </details>
+        `
+      )}
   `;
-}
-
-/**
- * @param {string} id
- * @param {string | undefined} step
- * @param {Record<string, unknown>} inputs
- */
-function usePreview(id, step, inputs) {
-  const [state, setState] = useState(/** @type {{ data: any, problem: any }} */ ({ data: null, problem: null }));
-  const key = JSON.stringify([id, step, inputs]);
-  useEffect(() => {
-    if (!step) return;
-    let gone = false;
-    const timer = setTimeout(async () => {
-      try {
-        const data = await post(`/documents/${part(id)}/preview`, { step, inputs });
-        if (!gone) setState({ data, problem: null });
-      } catch (error) {
-        if (!(error instanceof ApiProblem)) throw error;
-        if (!gone) setState({ data: null, problem: error.problem });
-      }
-    }, state.data ? PAUSE : 0);
-    return () => {
-      gone = true;
-      clearTimeout(timer);
-    };
-  }, [key]);
-  return state;
 }

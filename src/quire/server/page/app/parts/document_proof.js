@@ -1,49 +1,55 @@
-// What is proven of a document before it runs: bounds as formulas, the questions before its effects, the ways of text
-// from outside, all that it may touch, and how it stands to quire.lock. Every text comes from the server as a text.
+// What is known of a document before it runs: what a run takes, the permissions that it needs, the questions before its
+// effects, the ways of text from outside, its lock and its signature. Every text comes from the server as a text.
 
-import { html } from "../html.js";
+import { h, html } from "../html.js";
 import { number, plural } from "../words.js";
 import { Command, Empty } from "./basics.js";
+import { SignatureState } from "./document_state.js";
 import { Icon } from "./icon.js";
 
+const NEEDS = ["Permission", "How far", "Class and risk", "Steps", "Granted by"];
 /** Rows of one list: more cannot be read, and the terminal has them all. */
 const MOST = 100;
 
 /** @param {{ data: any }} props */
 export function DocumentProof({ data }) {
   const { proof, gates, flows, envelope, lock, problems } = data;
-  if (!proof) {
-    return html`<${Empty} title="Nothing could be proven." icon="question">
-      ${problems?.proof && html`<p class="pre">${problems.proof}</p>`}
-    </${Empty}>`;
-  }
+  /** @param {string} id @param {string} title @param {unknown} content */
+  const section = (id, title, content) =>
+    html`<section aria-labelledby="proof-${id}"><h2 id="proof-${id}">${title}</h2>${content}</section>`;
   return html`
     <div class="proof">
+      ${proof
+        ? section(
+          "bounds",
+          "Usage of a run",
+          html`
+            <${Bounds} proof=${proof} />
+            <p class="actions">
+              <${Command} command="${data.commands.show} --why" label="See the arithmetic" />
+            </p>
+          `,
+        )
+        : html`
+          <${Empty} title="Nothing could be proven." icon="question">
+            ${problems?.proof && html`<p class="pre">${problems.proof}</p>`}
+          </${Empty}>
+        `}
+      ${section("envelope", "Permissions that it needs", html`<${Envelope} envelope=${envelope} />`)}
+      ${proof && section("gates", "Questions before effects", html`<${Gates} gates=${gates ?? []} />`)}
+      ${proof &&
+        section("flows", "Text from outside, and private values", html`<${Flows} flows=${flows ?? []} />`)}
       <${Lock} lock=${lock} problem=${problems?.lock} />
-      <section aria-labelledby="proof-bounds">
-        <h2 id="proof-bounds">Bounds</h2>
-        <${Bounds} proof=${proof} />
-        <p class="actions">
-          <${Command} command="${data.commands.show} --why" label="See the arithmetic" />
-        </p>
-      </section>
-      <section aria-labelledby="proof-gates">
-        <h2 id="proof-gates">Questions before effects</h2>
-        <${Gates} gates=${gates ?? []} />
-      </section>
-      <section aria-labelledby="proof-flows">
-        <h2 id="proof-flows">Text from outside, and private values</h2>
-        <${Flows} flows=${flows ?? []} />
-      </section>
-      <section aria-labelledby="proof-envelope">
-        <h2 id="proof-envelope">All that it may touch</h2>
-        <${Envelope} envelope=${envelope} />
-      </section>
+      ${section(
+        "signature",
+        "Signature",
+        html`<${Signatures} signature=${data.signature} outline=${data.outline} command=${data.commands.sign} />`,
+      )}
     </div>
   `;
 }
 
-/** @param {{ proof: any }} props */
+/** What was seen and what is assumed comes first: the proven ceiling is seldom reached. @param {{ proof: any }} props */
 function Bounds({ proof }) {
   const rows = Object.values(proof.numbers).filter((/** @type {any} */ one) =>
     one.title !== "threads" || one.most !== 0
@@ -52,36 +58,29 @@ function Bounds({ proof }) {
   const notes = new Map();
   for (const row of rows) for (const note of row.notes) if (!notes.has(note)) notes.set(note, notes.size + 1);
   const seen = proof.seen_runs > 0;
+  const said = [
+    seen && `Seen in ${plural(proof.seen_runs, "run")} (95 of 100)`,
+    proof.assumed_words && `Assumed ${proof.assumed_words}`,
+  ];
   return html`
-    <div class="table-box" tabindex="0" role="region" aria-label="Table of bounds">
-      <table class="plain-table proof-bounds">
-        <thead>
-          <tr>
-            <th scope="col">Counted</th>
-            <th scope="col">Proven</th>
-            ${proof.assumed_words && html`<th scope="col">Assumed ${proof.assumed_words}</th>`}
-            ${seen && html`<th scope="col">Seen in ${plural(proof.seen_runs, "run")} (95 of 100)</th>`}
+    <${TableBox} label="Table of bounds" class="proof-bounds" heads=${["Counted", ...said, "Proven"]}>
+      ${rows.map((row) =>
+        html`
+          <tr key=${row.title}>
+            <th scope="row">${row.title}</th>
+            ${seen && html`<td class="formula">${row.seen}</td>`}
+            ${proof.assumed_words && html`<td class="formula">${row.assumed}</td>`}
+            <td class=${seen || proof.assumed_words ? "soft small" : ""}><span class="formula">${row.words}</span>
+              ${row.notes.map((/** @type {string} */ note) =>
+                html`
+                  <a class="note-mark" href="#proof-note-${notes.get(note)}" aria-label="Note ${notes.get(note)}"
+                    onClick=${toNote}>[${notes.get(note)}]</a>
+                `
+              )}</td>
           </tr>
-        </thead>
-        <tbody>
-          ${rows.map((row) =>
-            html`
-              <tr key=${row.title}>
-                <th scope="row">${row.title}</th>
-                <td><span class="formula">${row.words}</span>${row.notes.map((/** @type {string} */ note) =>
-                  html`
-                    <a class="note-mark" href="#proof-note-${notes.get(note)}" aria-label="Note ${notes.get(note)}"
-                      onClick=${toNote}>[${notes.get(note)}]</a>
-                  `
-                )}</td>
-                ${proof.assumed_words && html`<td class="formula">${row.assumed}</td>`}
-                ${seen && html`<td class="formula">${row.seen}</td>`}
-              </tr>
-            `
-          )}
-        </tbody>
-      </table>
-    </div>
+        `
+      )}
+    </${TableBox}>
     ${notes.size > 0 && html`
       <ol class="proof-notes small soft">
         ${[...notes].map(([note, at]) => html`<li key=${at} id="proof-note-${at}" tabindex="-1">${note}</li>`)}
@@ -90,9 +89,22 @@ function Bounds({ proof }) {
     ${proof.unknown.length > 0 && html`
       <p class="hint-row"><${Icon} name="warning" />${proof.unknown.join(", ")}: not found, so it can do anything</p>
     `}
-    <p
-      class="soft small">≤ is proven: the engine enforces every premise. ~ is an estimate. ∞ has no bound, and its note says
-      why.</p>
+    <p class="soft small">≤ is proven: the engine enforces every premise. ~ is an estimate. ∞ has no bound, and its note
+      says why.</p>
+  `;
+}
+
+/** @param {{ label: string, heads: (string | false | null)[], children?: unknown, class?: string }} props */
+function TableBox({ label, heads, children, class: name = "" }) {
+  return html`
+    <div class=${name ? "table-box" : "permission-box"} tabindex="0" role="region" aria-label=${label}>
+      <table class="plain-table ${name}">
+        <thead>
+          <tr>${heads.filter(Boolean).map((head) => html`<th scope="col">${head}</th>`)}</tr>
+        </thead>
+        <tbody>${children}</tbody>
+      </table>
+    </div>
   `;
 }
 
@@ -117,30 +129,19 @@ const VERDICTS = {
 function Gates({ gates }) {
   if (!gates.length) return html`<p>It changes nothing, so no question has to stand before it.</p>`;
   return html`
-    <div class="permission-box" tabindex="0" role="region" aria-label="Table of approvals">
-      <table class="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">Step</th>
-            <th scope="col">Effect</th>
-            <th scope="col">Question</th>
+    <${TableBox} label="Table of approvals" heads=${["Step", "Effect", "Question"]}>
+      ${gates.slice(0, MOST).map((one) => {
+        const [icon, tone] = VERDICTS[one.verdict] ?? ["question", "quiet"];
+        return html`
+          <tr key=${`${one.effect} ${one.words}`}>
+            <td><span class="step-tag">${one.step}</span></td>
+            <td><code>${one.tool}</code> <span class="soft small">${one.words}</span></td>
+            <td><span class="status tone-${tone}"><${Icon} name=${icon} />${one.gate}</span>
+              ${one.shown.length > 0 && html`<span class="soft small"> shown: ${one.shown.join(", ")}</span>`}</td>
           </tr>
-        </thead>
-        <tbody>
-          ${gates.slice(0, MOST).map((one) => {
-            const [icon, tone] = VERDICTS[one.verdict] ?? ["question", "quiet"];
-            return html`
-              <tr key=${`${one.effect} ${one.words}`}>
-                <td><span class="step-tag">${one.step}</span></td>
-                <td><code>${one.tool}</code> <span class="soft small">${one.words}</span></td>
-                <td><span class="status tone-${tone}"><${Icon} name=${icon} />${one.gate}</span>
-                  ${one.shown.length > 0 && html`<span class="soft small"> shown: ${one.shown.join(", ")}</span>`}</td>
-              </tr>
-            `;
-          })}
-        </tbody>
-      </table>
-    </div>
+        `;
+      })}
+    </${TableBox}>
     <${More} count=${gates.length} />
   `;
 }
@@ -182,41 +183,67 @@ function flowWords(flow) {
 /** @param {{ envelope: any }} props */
 function Envelope({ envelope }) {
   const needs = envelope?.capabilities ?? [];
-  if (!needs.length) return html`<p>Nothing: it uses no tools.</p>`;
+  if (!needs.length && !envelope?.unknown.length) return html`<p>None: it uses no tools.</p>`;
   return html`
-    <div class="permission-box" tabindex="0" role="region" aria-label="Table of permissions">
-      <table class="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">Permission</th>
-            <th scope="col">Class</th>
-            <th scope="col">Risk</th>
-            <th scope="col">How far</th>
-            <th scope="col">Steps</th>
+    <${TableBox} label="Table of permissions" heads=${NEEDS}>
+      ${needs.slice(0, MOST).map((/** @type {any} */ one) =>
+        html`
+          <tr key=${one.capability}>
+            <td><code>${one.capability}</code></td>
+            <td>${one.details.map((/** @type {string} */ detail) => [h("code", { key: detail }, detail), " "])}</td>
+            <td>${one.class}, ${one.tier ? `${one.tier} risk` : "in no tier"}</td>
+            <td><span class="narrow-label">Steps: </span>${one.steps.length > 6
+              ? plural(one.steps.length, "step")
+              : one.steps.join(", ")}</td>
+            <td>${one.granted_by
+              ? html`<span class="status tone-good"><${Icon} name="check" />${one.granted_by}</span>`
+              : html`
+                <span class="status tone-warn"><${Icon} name="warning" />not granted</span>
+                ${one.command && html`<${Command} command=${one.command} label="Grant it in a terminal" />`}
+              `}</td>
           </tr>
-        </thead>
-        <tbody>
-          ${needs.slice(0, MOST).map((/** @type {any} */ one) =>
-            html`
-              <tr key=${one.capability}>
-                <td><code>${one.capability}</code></td>
-                <td><span class="narrow-label">Class: </span>${one.class}</td>
-                <td><span class="narrow-label">Risk: </span>${one.tier ?? "in no tier"}</td>
-                <td>${one.details.map((/** @type {string} */ detail) =>
-                  html`
-                    <code key=${detail}>${detail}</code>
-                  `
-                )}</td>
-                <td><span class="narrow-label">Steps: </span>${one.steps.length > 6
-                  ? plural(one.steps.length, "step")
-                  : one.steps.join(", ")}</td>
-              </tr>
-            `
-          )}
-        </tbody>
-      </table>
-    </div>
+        `
+      )}
+    </${TableBox}>
     <${More} count=${needs.length} />
+    ${envelope.unknown.length > 0 && html`
+      <p class="hint-row"><${Icon} name="warning" />and what ${envelope.unknown.join(", ")} needs, which is not known
+        here</p>
+    `}
+    <p class="soft small">The page grants nothing: permissions are given in a terminal.</p>
+  `;
+}
+
+/** @param {{ signature: any, outline: any, command: string }} props */
+function Signatures({ signature, outline, command }) {
+  const files = outline?.signatures ?? [];
+  const isFree = signature.state === "unsigned" && !signature.required;
+  const words = isFree ? "No signature is needed to run this document." : signature.message ?? "The signature holds.";
+  return html`
+    <p><${SignatureState} signature=${signature} />
+      ${signature.key && html`<span class="soft small"> key <code>${signature.key}</code></span>`}</p>
+    <p class="signature-words">${words}</p>
+    ${signature.refused && html`
+      <p class="hint-row"><${Icon} name="warning" />A run is refused as long as the signature does not hold.</p>
+    `}
+    ${signature.state !== "signed" && html`
+      <p>
+        <${Command} command=${command} />
+      </p>
+    `}
+    ${files.length > 1 && html`
+      <${TableBox} label="Signatures of its parts" heads=${["Made of", "Space", "Verdict"]}>
+        ${files.map((/** @type {any} */ one) =>
+          html`
+            <tr>
+              <td>${one.type} <code>${one.id}</code></td>
+              <td>${one.space}</td>
+              <td>${one.verdict}</td>
+            </tr>
+          `
+        )}
+      </${TableBox}>
+    `}
   `;
 }
 

@@ -1,9 +1,12 @@
-// A document in words: what it does, what it needs, and its steps in order.
+// A document in words, beside its graph: what it does, what it needs, and its steps in order.
 
+import { part } from "../api.js";
 import { html, useState } from "../html.js";
+import { useResource } from "../resource.js";
 import { Link, place } from "../router.js";
 import { cut, plural } from "../words.js";
-import { Command } from "./basics.js";
+import { Command, Placeholder, ProblemBox } from "./basics.js";
+import { Graph } from "./graph.js";
 import { Icon } from "./icon.js";
 
 const MOST_STEPS = 120;
@@ -12,7 +15,7 @@ const MOST_STEPS = 120;
 export function DocumentRead({ data }) {
   const outline = data.outline;
   const problem = data.problems?.outline;
-  return html`
+  const words = html`
     <div class="document-read">
       ${paragraphs(data.description ?? "").map((text) => html`<p class="prose">${text}</p>`)}
       ${!outline && html`
@@ -28,6 +31,29 @@ export function DocumentRead({ data }) {
       ${outline && html`<${Outline} outline=${outline} />`}
       <p class="actions"><${Command} command=${data.commands.show} /><${Command} command=${data.commands.check} /></p>
     </div>
+  `;
+  if (!data.runnable) return words;
+  return html`<div class="read-columns">${words}<${DocumentGraph} id=${data.id} /></div>`;
+}
+
+/** @param {{ id: string, selected?: string }} props `selected` is the path of a step */
+export function DocumentGraph({ id, selected = "" }) {
+  const query = place.value.query;
+  const folds = new URLSearchParams(query.getAll("open").map((fold) => ["open", fold])).toString();
+  const { data, problem, slow, reload } = useResource(
+    `/documents/${part(id)}/graph${folds && `?${folds}`}`,
+    (frame) => frame.event === "documents",
+  );
+  if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;
+  if (!data) return slow && html`<${Placeholder} lines=${6} />`;
+  /** @param {string} fold */
+  const foldLink = (fold) => {
+    const all = new URLSearchParams(query);
+    all.append("open", fold);
+    return `/documents/${part(id)}?${all}`;
+  };
+  return html`
+    <${Graph} chart=${data} label="Flowchart of ${data.title}" foldLink=${foldLink} selected=${selected} />
   `;
 }
 
@@ -51,7 +77,16 @@ function Outline({ outline }) {
         </dl>
       </section>
     `}
-    ${outline.system && html`<${Folded} title="System prompt" text=${outline.system} />`}
+    ${outline.system && html`
+      <section>
+        <h2>System prompt</h2>
+        <details class="opens">
+          <summary>${cut(outline.system.split("\n")[0], 120)}</summary>
+          <pre>${outline
+            .system}</pre>
+        </details>
+      </section>
+    `}
     ${outline.format === "directive" && html`<${DirectiveParts} outline=${outline} />`}
     ${steps.length > 0 && html`
       <section aria-labelledby="steps-title">
@@ -77,19 +112,6 @@ function inputWords(one) {
   return words.filter(Boolean).join(" · ");
 }
 
-/** @param {{ title: string, text: string }} props */
-function Folded({ title, text }) {
-  return html`
-    <section>
-      <h2>${title}</h2>
-      <details class="opens">
-        <summary>${cut(text.split("\n")[0], 120)}</summary>
-        <pre>${text}</pre>
-      </details>
-    </section>
-  `;
-}
-
 /** @param {{ steps: any[] }} props */
 function Steps({ steps }) {
   const [most, setMost] = useState(MOST_STEPS);
@@ -110,7 +132,11 @@ function Step({ step }) {
   return html`
     <li class="outline-step">
       <p class="outline-title"><span class="step-tag">${step.label}</span> <strong>${step.title ||
-        step.kind}</strong></p>
+        step.kind}</strong>
+        ${step.model &&
+          html`<${Link} class="small" to=${`${place.value.path}?prompt=${
+            encodeURIComponent(step.label)
+          }`}>Prompt</${Link}>`}</p>
       ${words(step).map((line) => html`<p class="outline-does"><${Icon} name=${line[0]} /><span>${line[1]}</span></p>`)}
       ${(step.branches ?? []).map((/** @type {any} */ branch, /** @type {number} */ at) =>
         html`
@@ -124,12 +150,12 @@ function Step({ step }) {
           </div>
         `
       )}
-      ${parts(step).map(([name, part]) =>
+      ${Object.entries(step.steps ?? {}).map(([name, held]) =>
         html`
           <div class="outline-branch">
             <p class="soft small">${name}</p>
             <ol class="outline-steps">
-              <${Step} step=${part} />
+              <${Step} step=${held} />
             </ol>
           </div>
         `
@@ -170,56 +196,32 @@ function words(step) {
   return lines;
 }
 
-/**
- * The steps that a step of a pipeline holds.
- *
- * @param {any} step
- * @returns {[string, any][]}
- */
-function parts(step) {
-  return Object.entries(step.steps ?? {});
-}
-
 /** @param {{ outline: any }} props */
 function DirectiveParts({ outline }) {
   const { model, outputs, extends: chain, limits, hooks, context, warnings } = outline;
-  const shown = Object.entries(limits?.effective ?? {}).filter(([, value]) => value !== null && value !== undefined);
+  const set = Object.entries(limits?.effective ?? {}).filter(([, value]) => value !== null && value !== undefined);
+  /** @param {any[] | undefined} list @param {(one: any) => string} words @param {string} [sign] */
+  const all = (list, words, sign = ", ") => (list ?? []).map(words).join(sign);
+  const rows = [
+    ["Model", `${model?.resolves_to || "none yet"} ${model?.why ?? ""}`],
+    ["Extends", all(chain?.slice(1), (one) => one.id, " → ")],
+    ["Reads", all(context, (one) => one.item_id)],
+    ["Gives", all(outputs, (one) => `${one.name} (${one.type})`)],
+    ["Limits", all(set, ([name, value]) => `${name} ${value}`)],
+    ["Hooks", all(hooks, (one) => `${one.id || one.event} at ${one.event}`)],
+  ];
   return html`
     <section aria-labelledby="made-of">
       <h2 id="made-of">Its parts</h2>
       <dl class="about-list">
-        <div><dt>Model</dt><dd>${model?.resolves_to || "none yet"} <span class="soft small">${model
-          ?.why}</span></dd></div>
-        ${chain?.length > 1 && html`
-          <div>
-            <dt>Extends</dt>
-            <dd>${chain.slice(1).map((/** @type {any} */ one) => one.id).join(" → ")}</dd>
-          </div>
-        `}
-        ${context?.length > 0 && html`
-          <div>
-            <dt>Reads</dt>
-            <dd>${context.map((/** @type {any} */ one) => one.item_id).join(", ")}</dd>
-          </div>
-        `}
-        ${outputs?.length > 0 && html`
-          <div>
-            <dt>Gives</dt>
-            <dd>${outputs.map((/** @type {any} */ one) => `${one.name} (${one.type})`).join(", ")}</dd>
-          </div>
-        `}
-        ${shown.length > 0 && html`
-          <div>
-            <dt>Limits</dt>
-            <dd>${shown.map(([name, value]) => `${name} ${value}`).join(", ")}</dd>
-          </div>
-        `}
-        ${hooks?.length > 0 && html`
-          <div>
-            <dt>Hooks</dt>
-            <dd>${hooks.map((/** @type {any} */ one) => `${one.id || one.event} at ${one.event}`).join(", ")}</dd>
-          </div>
-        `}
+        ${rows.filter(([, words]) => words).map(([name, words]) =>
+          html`
+            <div>
+              <dt>${name}</dt>
+              <dd>${words}</dd>
+            </div>
+          `
+        )}
       </dl>
       ${(warnings ?? []).map((/** @type {string} */ one) =>
         html`<p class="hint-row"><${Icon} name="warning" />${one}</p>`

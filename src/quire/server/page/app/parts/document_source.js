@@ -1,247 +1,217 @@
-// The source of a document with its findings below the lines that they belong to. Only the lines near the window are in
-// the page: a document of 200 KB is as light as one of 2 KB.
+// The source of a document in the editor, and beside it its picture, its findings, its cost and the button that saves.
+// It is saved only over the version that was read, and a conflict shows both texts.
 
-import { get } from "../api.js";
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
-import { Link, place, setQuery } from "../router.js";
+import { ApiProblem, get, part, send } from "../api.js";
+import { html, useEffect, useRef, useState } from "../html.js";
+import { useResource } from "../resource.js";
+import { place } from "../router.js";
+import { about } from "../shell.js";
 import { plural } from "../words.js";
 import { Command, Empty, Placeholder, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
-import { DocumentEdit } from "./document_edit.js";
+import { TextDiff } from "./diff.js";
+import { DocumentGraph } from "./document_read.js";
+import { openEditor } from "./editor.js";
 import { Icon } from "./icon.js";
-import { about } from "../shell.js";
 
-/** @typedef {[string, string][] | string} Line */
-
-const CHUNK = 40;
-const LINE = 20;
-const NOTE = 72;
+const MOST_SHOWN = 40;
 const TONES = /** @type {Record<string, [string, string]>} */ ({
   error: ["bad", "cross"],
   warning: ["warn", "warning"],
-  lint: ["live", "dot"],
-  note: ["quiet", "dot"],
+  info: ["live", "dot"],
+  hint: ["quiet", "dot"],
 });
+/** Texts that are not saved, with the hash of the version that they began with, by document. @type {Map<string, { text: string, sha256: string }>} */
+const drafts = new Map();
 
-/** @param {{ id: string, data: any, reload: () => void }} props */
-export function DocumentSource({ id, data, reload }) {
+addEventListener("beforeunload", (event) => drafts.size > 0 && event.preventDefault());
+
+/** @param {{ id: string, data: any, reload: () => void, lenses: Record<string, (args: string[]) => void> }} props */
+export function DocumentSource({ id, data, reload, lenses }) {
+  const host = useRef(/** @type {HTMLElement | null} */ (null));
+  const editor = useRef(/** @type {import("./editor.js").Editor | null} */ (null));
+  const kept = drafts.get(id);
+  const [text, setText] = useState(kept?.text ?? data.source?.text ?? "");
+  const [base, setBase] = useState(kept?.sha256 ?? data.source?.sha256 ?? "");
+  const [notes, setNotes] = useState(/** @type {import("./editor.js").Note[] | null} */ (null));
+  const [step, setStep] = useState("");
+  const [state, setState] = useState({ busy: false, saved: false, problem: /** @type {any} */ (null) });
+  const [theirs, setTheirs] = useState(/** @type {any} */ (null));
   const [explained, setExplained] = useState("");
+  const edits = data.editable;
+  const changed = edits && (text !== data.source?.text || base !== data.source?.sha256);
+  const line = Number(place.value.query.get("line") ?? 0);
+
+  /** @param {string} sha256 the version to save over */
+  const save = async (sha256) => {
+    setState({ busy: true, saved: false, problem: null });
+    try {
+      const headers = { "If-Match": `"${sha256.slice(0, 32)}"` };
+      const now = await (await send("PUT", `/documents/${part(id)}`, { body: { text }, headers })).json();
+      setBase(now.source.sha256);
+      setTheirs(null);
+      setState({ busy: false, saved: true, problem: null });
+      reload();
+    } catch (error) {
+      if (!(error instanceof ApiProblem)) throw error;
+      const isStale = error.problem.status === 412;
+      if (isStale) setTheirs((await get(`/documents/${part(id)}?fields=source`)).source);
+      setState({ busy: false, saved: false, problem: isStale ? null : error.problem });
+    }
+  };
+  /** @param {{ text: string, sha256: string }} version */
+  const take = (version) => {
+    editor.current?.replace(version.text);
+    setText(version.text);
+    setBase(version.sha256);
+    setTheirs(null);
+  };
+  const saving = useRef(() => {});
+  saving.current = () => changed && !state.busy && !theirs && save(base);
+
+  useEffect(() => {
+    if (!host.current) return;
+    let gone = false;
+    openEditor(host.current, {
+      ...{ text, label: "Text of the document", readOnly: !edits, language: { document: id, edits } },
+      ...{ onFindings: setNotes, onStep: setStep, lenses, onSave: () => saving.current() },
+      onChange: (next) => (setText(next), setState((now) => ({ ...now, saved: false }))),
+    }).then((made) => {
+      if (gone) return made.close();
+      editor.current = made;
+      if (line) made.jump(line);
+    });
+    return () => {
+      gone = true;
+      editor.current?.close();
+    };
+  }, [id, edits]);
+  const read = useRef(data.source);
+  useEffect(() => {
+    // Another program has written the file: a text without changes follows it.
+    if (data.source && data.source.sha256 !== base && text === read.current?.text) take(data.source);
+    read.current = data.source;
+  }, [data.source?.sha256]);
+  useEffect(() => {
+    if (changed) drafts.set(id, { text, sha256: base });
+    else drafts.delete(id);
+  }, [text, base, changed]);
+
   if (!data.source) return html`<${Empty} title="It has no text." icon="documents" />`;
-  if (data.editable && place.value.query.get("edit")) {
-    return html`<${DocumentEdit} id=${id} data=${data} reload=${reload} onExplain=${setExplained} />
-      ${explained && html`<${Explanation} code=${explained} onClose=${() => setExplained("")} />`}`;
-  }
+  const words = theirs ? "not saved" : changed ? "changed, not saved" : state.saved ? "saved" : "as in the file";
   return html`
-    <${Summary} data=${data} />
-    <${Lines} lines=${data.source.lines} findings=${data.diagnostics} onExplain=${setExplained} />
+    ${state.problem && html`<${ProblemBox} problem=${state.problem} />`}
+    ${theirs && html`
+      <div class="problem conflict" role="alert">
+        <${Icon} name="warning" />
+        <div>
+          <p><strong>The file has changed since you read it.</strong> Nothing is saved yet.</p>
+          <p class="soft">Your changes to the text as it is now:</p>
+          <${TextDiff} a=${theirs.text} b=${text} />
+          <p class="actions">
+            <button type="button" class="button danger" onClick=${() => save(theirs.sha256)}>Save mine over it</button>
+            <button type="button" class="button" onClick=${() => take(theirs)}>Take the file as it is</button>
+          </p>
+        </div>
+      </div>
+    `}
+    <div class="source-columns">
+      <div class="editor" ref=${host}></div>
+      <aside class="source-side" aria-label="About the source">
+        ${data.runnable && html`
+          <section aria-labelledby="picture-title">
+            <h2 id="picture-title">Picture</h2>
+            <${DocumentGraph} id=${id} selected=${data.steps?.find((/** @type {any} */ one) => one.label === step)
+              ?.path} />
+          </section>
+        `}
+        <section aria-labelledby="findings-title">
+          <h2 id="findings-title">Findings</h2>
+          <p class="soft small" role="status">${!notes
+            ? "checking …"
+            : notes.length
+            ? plural(notes.length, "finding")
+            : "no findings"}</p>
+          ${notes?.slice(0, MOST_SHOWN).map((note, at) =>
+            html`
+              <${Finding} key=${at} note=${note} onJump=${() => editor.current?.jump(note.line)}
+                onExplain=${() => setExplained(note.code)} />
+            `
+          )}
+          <p><${Command} command=${data.commands.check} /></p>
+        </section>
+        <${Cost} proof=${data.proof} />
+        ${edits
+          ? html`
+            <div class="source-save">
+              <button type="button" class="button primary" disabled=${state.busy || !changed || Boolean(theirs)}
+                onClick=${() => save(base)}><${Icon} name="check" />Save</button>
+              <span class="soft small"><span role="status">${words}</span> · <kbd>Ctrl S</kbd></span>
+              ${changed &&
+                html`<button type="button" class="link small" onClick=${() => take(data.source)}>Discard</button>`}
+            </div>
+          `
+          : about.value?.features && html`
+            <p class="soft small">To edit here: <code>quire serve --edit</code></p>
+          `}
+      </aside>
+    </div>
     ${explained && html`<${Explanation} code=${explained} onClose=${() => setExplained("")} />`}
   `;
 }
 
-/** @param {{ data: any }} props */
-function Summary({ data }) {
-  const found = data.diagnostics;
+/** @param {{ note: import("./editor.js").Note, onJump: () => void, onExplain: () => void }} props */
+function Finding({ note, onJump, onExplain }) {
+  const [tone, icon] = TONES[note.severity];
+  const [message, help] = note.message.split("\nhelp: ");
   return html`
-    <div class="source-head">
-      <p class="soft small">
-        ${plural(data.source.lines.length, "line")} · ${found.length ? plural(found.length, "finding") : "no findings"}
-      </p>
-      ${found.length > 0 && html`
-        <p class="source-jumps">
-          ${found.slice(0, 12).map((/** @type {any} */ one) =>
-            html`
-              <${Link} to="${place.value.path}?tab=source&line=${one.line}" class="status tone-${tone(
-                one,
-              )[0]}" title=${one.message}>
-                <${Icon} name=${tone(one)[1]} />${one.code} line ${one.line}
-                </${Link}>
-            `
-          )}
-          ${found.length > 12 && html`<span class="soft small">and ${found.length - 12} more</span>`}
-        </p>
-      `}
-      <div class="actions push">
-        <${Command} command=${data.commands.check} />
-        ${data.editable
-          ? html`<button type="button" class="button" onClick=${() =>
-            setQuery({ edit: "1" })}><${Icon} name="edit" />Edit</button>`
-          : about.value?.features &&
-            html`<span class="soft small">To edit here: <code>quire serve --edit</code></span>`}
-      </div>
-    </div>
-  `;
-}
-
-/** @param {any} finding */
-function tone(finding) {
-  return TONES[finding.severity] ?? TONES.note;
-}
-
-/**
- * The lines of a source with notes below them. `paint` gives lines a class by their number.
- *
- * @param {{ lines: Line[], findings: any[], onExplain?: (code: string) => void, paint?: Record<string, string> }} props
- */
-export function Lines({ lines, findings, onExplain, paint = {} }) {
-  const wanted = Number(place.value.query.get("line") ?? 0);
-  const byLine = useMemo(() => {
-    /** @type {Map<number, any[]>} */
-    const found = new Map();
-    for (const one of findings) found.set(one.line, [...(found.get(one.line) ?? []), one]);
-    return found;
-  }, [findings]);
-  const chunks = Math.ceil(lines.length / CHUNK);
-  return html`
-    <div class="document-source" role="region" aria-label="Source">
-      ${Array.from({ length: chunks }, (_, at) =>
-        html`
-          <${Chunk} key=${at} first=${at * CHUNK} lines=${lines.slice(at * CHUNK, (at + 1) * CHUNK)} byLine=${byLine}
-            wanted=${wanted} onExplain=${onExplain} paint=${paint} />
-        `)}
-    </div>
-  `;
-}
-
-/**
- * Some lines: drawn while they are near the window, otherwise as high as they would be.
- *
- * @param {{ first: number, lines: Line[], byLine: Map<number, any[]>, wanted: number,
- *   onExplain?: (code: string) => void, paint: Record<string, string> }} props
- */
-function Chunk({ first, lines, byLine, wanted, onExplain, paint }) {
-  const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const isWanted = wanted > first && wanted <= first + lines.length;
-  const [near, setNear] = useState(isWanted || first < 2 * CHUNK);
-  const height = useRef(estimate(first, lines, byLine));
-
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    if (near) height.current = element.offsetHeight;
-    else element.style.height = `${height.current}px`;
-    if (near) element.style.height = "";
-  });
-  useEffect(() => {
-    const observer = new IntersectionObserver(([entry]) => {
-      if (!entry.isIntersecting && box.current && near) height.current = box.current.offsetHeight;
-      setNear(entry.isIntersecting);
-    }, { rootMargin: "800px 0px" });
-    if (box.current) observer.observe(box.current);
-    return () => observer.disconnect();
-  }, [near]);
-  useEffect(() => {
-    if (!isWanted) return;
-    setNear(true);
-    const frame = requestAnimationFrame(() => {
-      document.getElementById(`L${wanted}`)?.scrollIntoView({ block: "center" });
-    });
-    return () => cancelAnimationFrame(frame);
-  }, [wanted]);
-
-  return html`
-    <div class="source-chunk" ref=${box}>
-      ${near && lines.map((line, at) => {
-        const number = first + at + 1;
-        const found = byLine.get(number) ?? [];
-        return html`
-          <${SourceLine} key=${number} number=${number} line=${line} found=${found} here=${number === wanted}
-            paint=${paint[number] ?? ""} />
-          ${found.map((one, at) => html`<${Note} key="${number}.${at}" finding=${one} onExplain=${onExplain} />`)}
-        `;
-      })}
-    </div>
-  `;
-}
-
-/** @param {number} first @param {Line[]} lines @param {Map<number, any[]>} byLine */
-function estimate(first, lines, byLine) {
-  let height = 0;
-  lines.forEach((line, at) => {
-    const length = typeof line === "string" ? line.length : line.reduce((all, [, text]) => all + text.length, 0);
-    height += LINE * Math.max(1, Math.ceil(length / 110)) + NOTE * (byLine.get(first + at + 1)?.length ?? 0);
-  });
-  return height;
-}
-
-/** @param {{ number: number, line: Line, found: any[], here: boolean, paint: string }} props */
-function SourceLine({ number, line, found, here, paint }) {
-  const pieces = typeof line === "string" ? /** @type {[string, string][]} */ ([["", line]]) : line;
-  const marked = found.length ? underlined(pieces, found) : pieces.map(([kind, text]) => ({ kind, text, tone: "" }));
-  return html`
-    <div class="source-line ${here ? "here" : ""} ${paint}" id="L${number}">
-      <span class="line-number" aria-hidden="true">${number}</span>
-      <code>${marked.map(({ kind, text, tone }) =>
-        kind || tone ? html`<span class="${kind && `k-${kind}`} ${tone && `under-${tone}`}">${text}</span>` : text
-      )}</code>
-    </div>
-  `;
-}
-
-/**
- * Cuts the pieces of a line where a finding begins or ends. Columns count characters, as the checker does.
- *
- * @param {[string, string][]} pieces
- * @param {any[]} found
- */
-function underlined(pieces, found) {
-  /** @type {{ kind: string, text: string, tone: string }[]} */
-  const all = [];
-  let column = 1;
-  for (const [kind, text] of pieces) {
-    for (const sign of text) {
-      const finding = found.find((one) =>
-        column >= one.column && (one.end_line > one.line || column < Math.max(one.end_column, one.column + 1))
-      );
-      const under = finding ? tone(finding)[0] : "";
-      const last = all.at(-1);
-      if (last && last.kind === kind && last.tone === under) last.text += sign;
-      else all.push({ kind, text: sign, tone: under });
-      column++;
-    }
-  }
-  return all;
-}
-
-/** A finding, below the line that it is about. @param {{ finding: any, onExplain?: (code: string) => void }} props */
-export function Note({ finding, onExplain }) {
-  const [colour, icon] = tone(finding);
-  const path = (finding.related ?? []).map((/** @type {any} */ one) => one.node).filter(Boolean).join(" → ");
-  return html`
-    <div class="doc-finding doc-finding-${colour}" role="note">
-      <${Icon} name=${icon} />
+    <div class="doc-finding doc-finding-${tone}" role="note">
+      <${Icon} name=${icon} label=${note.severity} />
       <div>
-        <p><strong>${finding.severity}</strong>: ${finding.message}${finding.confidence === "possible"
-          ? " (possible)"
-          : ""}${finding.label && ` — ${finding.label}`}
-          ${onExplain
-            ? html`
-              <button type="button" class="link mono" title="What does this code mean?"
-                onClick=${() => onExplain(finding.code)}>${finding.code} ${finding.name}</button>
-            `
-            : html`
-              <span class="soft mono small">${finding.code}</span>
-            `}</p>
-        ${path && html`<p class="soft">path: ${path}</p>`}
-        ${finding.help && html`<p class="soft">${finding.help}</p>`}
+        <p><button type="button" class="link" onClick=${onJump}>line ${note.line}</button> ${message}
+          <button type="button" class="link mono" title="What does this code mean?" onClick=${onExplain}>${note
+            .code} ${note.name}</button></p>
+        ${help && html`<p class="soft">${help}</p>`}
+        ${note.fixes.map((fix) =>
+          html`<button type="button" class="button small" key=${fix.title} onClick=${fix.apply}>${fix.title}</button>`
+        )}
       </div>
     </div>
+  `;
+}
+
+/** What a run has cost, before what it may cost at most. @param {{ proof: any }} props */
+function Cost({ proof }) {
+  if (!proof) return null;
+  const { model_calls: calls, money, time } = proof.numbers;
+  const parts = (/** @type {string} */ name) =>
+    [money?.[name], calls?.[name] && `${calls.title} ${calls[name]}`, name !== "words" && time?.[name]].filter(Boolean)
+      .join(" · ");
+  return html`
+    <section aria-labelledby="cost-title">
+      <h2 id="cost-title">One run costs</h2>
+      <dl class="about-list">
+        ${proof.seen_runs > 0 && html`
+          <div>
+            <dt>seen in ${plural(proof.seen_runs, "run")}</dt>
+            <dd>${parts("seen")}</dd>
+          </div>
+        `}
+        ${proof.assumed_words && html`
+          <div>
+            <dt>assumed</dt>
+            <dd>${parts("assumed")}</dd>
+          </div>
+        `}
+        <div class="soft"><dt>at most</dt><dd>${parts("words")}</dd></div>
+      </dl>
+    </section>
   `;
 }
 
 /** The page of a code. @param {{ code: string, onClose: () => void }} props */
-export function Explanation({ code, onClose }) {
-  const [state, setState] = useState(/** @type {any} */ ({}));
-  useEffect(() => {
-    let gone = false;
-    get(`/codes/${code}`).then(
-      (data) => !gone && setState({ data }),
-      (error) => !gone && setState({ problem: error.problem }),
-    );
-    return () => {
-      gone = true;
-    };
-  }, [code]);
-  const { data, problem } = state;
+function Explanation({ code, onClose }) {
+  const { data, problem } = useResource(`/codes/${code}`);
   return html`
     <${Dialog} title=${data ? `${data.id} ${data.name}` : code} onClose=${onClose} wide>
       ${problem && html`<${ProblemBox} problem=${problem} />`}

@@ -2,13 +2,13 @@
 // No model is asked.
 
 import { ApiProblem, part, post } from "../api.js";
-import { html, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { useResource } from "../resource.js";
 import { plural } from "../words.js";
 import { Age, Command, Empty, Placeholder, ProblemBox } from "./basics.js";
-import { Lines } from "./document_source.js";
+import { TextDiff } from "./diff.js";
+import { openEditor } from "./editor.js";
 import { Icon } from "./icon.js";
-import { TextDiff } from "./text_diff.js";
 
 const OUTCOMES = /** @type {Record<string, [string, string, string]>} */ ({
   passed: ["good", "check", "passed"],
@@ -16,12 +16,6 @@ const OUTCOMES = /** @type {Record<string, [string, string, string]>} */ ({
   skipped: ["quiet", "dot", "skipped"],
   todo: ["warn", "warning", "to do"],
   flaky: ["warn", "warning", "flaky"],
-});
-const NOT_RUN = /** @type {[string, string, string]} */ (["quiet", "dot", "not run"]);
-const PAINT = /** @type {Record<string, string>} */ ({
-  all: "covered-all",
-  some: "covered-some",
-  none: "covered-none",
 });
 
 /** @param {{ id: string, data: any }} props */
@@ -49,15 +43,19 @@ export function DocumentTests({ id, data }) {
   if (!tests) return slow && html`<${Placeholder} lines=${6} />`;
   if (!tests.file) {
     return html`
-      <${Empty} title="This document has no tests yet." icon="documents">
-        <p class="soft">They stand beside it, in <code>${tests.make}</code>.</p>
-        <p>
-          <${Command} command="quire new test ${id}" />
-        </p>
-        </${Empty}>
+      <section aria-labelledby="tests-title">
+        <h2 id="tests-title">Tests</h2>
+        <${Empty} title="This document has no tests yet." icon="documents">
+          <p class="soft">They stand beside it, in <code>${tests.make}</code>.</p>
+          <p>
+            <${Command} command="quire new test ${id}" />
+          </p>
+          </${Empty}>
+          </section>
     `;
   }
   return html`
+    <h2>Tests</h2>
     <div class="source-head">
       <p aria-live="polite">${running ? "Running …" : summary(tests)}
         ${tests.at && html`<span class="soft small"> · <${Age} at=${tests.at} /></span>`}
@@ -76,7 +74,7 @@ export function DocumentTests({ id, data }) {
     <ul class="rows" aria-label="Cases">
       ${tests.cases.map((/** @type {any} */ one) => html`<${Case} key=${one.case} one=${one} file=${tests.file} />`)}
     </ul>
-    ${tests.coverage && html`<${Coverage} coverage=${tests.coverage} lines=${data.source?.lines ?? []} />`}
+    ${tests.coverage && html`<${Coverage} coverage=${tests.coverage} text=${data.source?.text ?? ""} />`}
   `;
 }
 
@@ -93,7 +91,7 @@ function summary(tests) {
 
 /** @param {{ one: any, file: string }} props */
 function Case({ one, file }) {
-  const [tone, icon, word] = OUTCOMES[one.outcome] ?? NOT_RUN;
+  const [tone, icon, word] = OUTCOMES[one.outcome] ?? ["quiet", "dot", "not run"];
   return html`
     <li>
       <div class="row">
@@ -130,24 +128,16 @@ function Mistake({ mistake, file }) {
   `;
 }
 
-/** @param {{ coverage: any, lines: any[] }} props */
-function Coverage({ coverage, lines }) {
+/** @param {{ coverage: any, text: string }} props */
+function Coverage({ coverage, text }) {
+  const host = useRef(/** @type {HTMLElement | null} */ (null));
   const kinds = Object.entries(coverage.kinds).filter(([, share]) => /** @type {any} */ (share).total > 0);
-  const notes = coverage.missing.map((/** @type {any} */ one) => ({
-    line: one.line,
-    column: 1,
-    end_line: one.line,
-    end_column: 1,
-    severity: "note",
-    message: `not covered: ${one.label}`,
-    label: "",
-    code: one.kind,
-    name: "",
-    help: "",
-  }));
-  const paint = Object.fromEntries(
-    Object.entries(coverage.lines).map(([line, how]) => [line, PAINT[/** @type {string} */ (how)]]),
-  );
+  useEffect(() => {
+    if (!host.current) return;
+    const paint = Object.fromEntries(Object.entries(coverage.lines).map(([line, how]) => [line, `covered-${how}`]));
+    const opened = openEditor(host.current, { text, label: "Source with its coverage", readOnly: true, paint });
+    return () => opened.then((editor) => editor.close());
+  }, [coverage, text]);
   return html`
     <section aria-labelledby="coverage">
       <h2 id="coverage">Coverage of its decisions</h2>
@@ -164,7 +154,10 @@ function Coverage({ coverage, lines }) {
           </tbody>
         </table>
       </div>
-      <${Lines} lines=${lines} findings=${notes} paint=${paint} />
+      <ul class="not-covered">${coverage.missing.map((/** @type {any} */ one, /** @type {number} */ at) =>
+        html`<li key=${at}><span class="soft mono small">line ${one.line}</span> not covered: ${one.label}</li>`
+      )}</ul>
+      <div class="editor" ref=${host}></div>
     </section>
   `;
 }

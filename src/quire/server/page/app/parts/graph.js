@@ -39,6 +39,7 @@ export function Graph(props) {
 
   useLayoutEffect(() => view.show(chart, selected || active), [chart]);
   useEffect(() => view.listen(), []);
+  useEffect(() => view.bring(selected), [selected]);
   useEffect(() => {
     if (follows && active) view.bring(active);
   }, [follows, active]);

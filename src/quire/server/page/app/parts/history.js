@@ -1,11 +1,9 @@
-// The past runs of a document as small multiples: how long each took, what it cost, and how it ended.
+// The past runs of a document as small multiples: how long each took, what it cost, and how it ended. The list below it
+// says the same in words.
 
-import { part } from "../api.js";
 import { html, useLayoutEffect, useRef, useState } from "../html.js";
-import { useResource } from "../resource.js";
 import { Link } from "../router.js";
 import { duration, moment, money, number, plural, shown } from "../words.js";
-import { Age, Empty, Placeholder, ProblemBox, Status } from "./basics.js";
 import { Icon } from "./icon.js";
 
 /** @typedef {{ id: string, status: string, created_at: number, updated_at: number, elapsed: number, cost: number | null, input_tokens: number, output_tokens: number }} PastRun */
@@ -16,20 +14,6 @@ const SIGNS = 20;
 const WIDEST = 26;
 const NARROWEST = 5;
 
-/** @param {{ document: string, most?: number }} props `document` is its id */
-export function History({ document: id, most = 60 }) {
-  const { data, problem, slow, reload } = useResource(
-    `/documents/${part(id)}/history?limit=${most}`,
-    (frame) => frame.event === "runs",
-  );
-  if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;
-  if (!data) return slow && html`<${Placeholder} lines=${3} />`;
-  if (!data.items.length) {
-    return html`<${Empty} title="This document has not been run yet." icon="runs" />`;
-  }
-  return html`<${Multiples} runs=${data.items.toReversed()} />`;
-}
-
 /** The place of the bars: as wide as there is room, the newest at the right. @param {number} count @param {number} width */
 export function columns(count, width) {
   const each = Math.max(NARROWEST, Math.min(WIDEST, Math.floor(width / Math.max(1, count))));
@@ -38,7 +22,7 @@ export function columns(count, width) {
 }
 
 /** @param {{ runs: PastRun[] }} props the oldest first */
-export function Multiples({ runs: all }) {
+export function History({ runs: all }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const [width, setWidth] = useState(600);
   const [pointed, setPointed] = useState(-1);
@@ -58,10 +42,7 @@ export function Multiples({ runs: all }) {
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     const ways = /** @type {Record<string, number>} */ ({
-      ArrowLeft: reached - 1,
-      ArrowRight: reached + 1,
-      Home: 0,
-      End: runs.length - 1,
+      ...{ ArrowLeft: reached - 1, ArrowRight: reached + 1, Home: 0, End: runs.length - 1 },
     });
     const to = ways[event.key];
     if (to === undefined || to < 0 || to >= runs.length) return;
@@ -98,7 +79,6 @@ export function Multiples({ runs: all }) {
       <figcaption class="soft">
         <p role="status">${said ? words(said) : summary(runs)}</p>
       </figcaption>
-      <${AsTable} runs=${all} />
     </figure>
   `;
 }
@@ -146,45 +126,4 @@ function summary(runs) {
     failed && `${number(failed)} failed`,
     middle !== undefined && `half of the completed ones took less than ${duration(middle)}`,
   ].filter(Boolean).join(", ");
-}
-
-/** @param {{ runs: PastRun[] }} props */
-function AsTable({ runs }) {
-  const [open, setOpen] = useState(false);
-  return html`
-    <details class="as-table" onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
-      <summary>The same as a table</summary>
-      ${open && html`
-        <div class="table-box" tabindex="0" role="region" aria-label="Past runs">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Run</th>
-                <th scope="col">Outcome</th>
-                <th scope="col">Started</th>
-                <th scope="col" class="right">Duration</th>
-                <th scope="col" class="right">Cost</th>
-                <th scope="col" class="right">Tokens</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${runs.toReversed().map((run) =>
-                html`
-                  <tr key=${run.id}>
-                    <td>
-                      <${Link} to="/runs/${run.id}"><code>${run.id}</code></${Link}></td>
-                    <td><${Status} status=${run.status} /></td>
-                    <td><${Age} at=${run.created_at} /></td>
-                    <td class="number right">${duration(run.elapsed)}</td>
-                    <td class="number right">${money(run.cost)}</td>
-                    <td class="number right">${number(run.input_tokens + run.output_tokens)}</td>
-                  </tr>
-                `
-              )}
-            </tbody>
-          </table>
-        </div>
-      `}
-    </details>
-  `;
 }

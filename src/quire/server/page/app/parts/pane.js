@@ -109,7 +109,7 @@ function PaneHead({ store, row, step, call }) {
     <header class="pane-head">
       <p class="pane-crumbs small">${head.title}${above(tree, row.path).map((one) =>
         html`
-          <span aria-hidden="true">›</span> <${Link} key=${one.path} to=${rowLink(head.id, one.path)}>${one
+          <span aria-hidden="true"> › </span><${Link} key=${one.path} to=${rowLink(head.id, one.path)}>${one
             .label}</${Link}>
         `
       )}</p>
@@ -119,7 +119,7 @@ function PaneHead({ store, row, step, call }) {
         <span class="push"></span>
         ${row.kind !== "group" && head.actions.some((/** @type {any} */ one) => one.name === "fork") &&
           html`
-            <${Link} class="button" to="/runs/${part(head.id)}/fork?from=${encodeURIComponent(row.path)}"
+            <${Link} class="button act-fork" to="/runs/${part(head.id)}/fork?from=${encodeURIComponent(row.path)}"
               title=${step?.commands.fork ?? ""}><${Icon} name="fork" />Fork from here</${Link}>
           `}
       </div>
@@ -129,7 +129,6 @@ function PaneHead({ store, row, step, call }) {
         usage,
         row.cost ? money(row.cost) : "",
         row.effects > 1 ? plural(row.effects, "call") : "",
-        row.failed && row.children ? `${number(row.failed)} failed` : "",
         row.waited && !waitsOnly(row) ? `waited ${duration(row.waited)}` : "",
       ].filter(Boolean).map((fact) => html`<span>${fact}</span>`)}</p>
     </header>
@@ -208,7 +207,7 @@ function Recorded({ run, row, step, call, quiet }) {
       : row.state === "skipped"
       ? "This step was skipped."
       : row.children
-      ? "What it made is in the rows below it."
+      ? "The rows below have its parts."
       : "It has recorded nothing of its own."
   }</p>`;
 }

@@ -12,7 +12,7 @@ import { AnyValue, Content } from "./content.js";
 import { Icon } from "./icon.js";
 import { PaneTabs } from "./pane.js";
 import { statusWords } from "./run_head.js";
-import { wordDiff } from "./word_diff.js";
+import { wordDiff } from "./diff.js";
 
 const RENDERED = ["markdown", "text", "javascript", "typescript"];
 const WRITES = /^(step_completed|step_skipped|named|store|run_)/;

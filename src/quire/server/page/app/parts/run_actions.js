@@ -73,8 +73,8 @@ export function RunActions({ head, store, answer }) {
   };
   return html`
     <div class="run-actions">
-      ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
       ${further && html`<${Link} class="button" to=${further.to}>${further.words}</${Link}>`}
+      ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
       <details class="menu" onToggle=${(/** @type {any} */ event) => setMenu(event.currentTarget.open)}>
         <summary class="icon-button" aria-label="All actions" title="All actions"><${Icon} name="more" /></summary>
         ${menu &&

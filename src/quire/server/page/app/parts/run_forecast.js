@@ -7,8 +7,8 @@ import { Icon } from "./icon.js";
 
 const MOST_EFFECTS = 3;
 
-/** @param {{ forecast: { data: any, problem: any, busy: boolean }, budget: string }} props */
-export function Forecast({ forecast, budget }) {
+/** @param {{ forecast: { data: any, problem: any, busy: boolean } }} props */
+export function Forecast({ forecast }) {
   const { data, problem, busy } = forecast;
   if (problem && !data) return html`<${ProblemBox} problem=${problem} />`;
   if (!data) {
@@ -23,49 +23,31 @@ export function Forecast({ forecast, budget }) {
     one.verdict === "open" || one.verdict === "ignored"
   );
   const limits = Object.entries(data.limits).filter(([name, value]) => typeof value === "number" && name !== "depth");
+  const why = data.model?.why.replace("--model", "named here");
+  const sizes = Object.entries(data.proof?.sizes ?? {}).map(([name, count]) => sizeWords(name, count)).join(", ");
+  const most = limits.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(/** @type {number} */ (value))}`);
+  /** @type {any[]} */
+  const rows = [
+    data.model && ["Model", html`<code>${data.model.name}</code> <span class="soft small">${why}</span>`],
+    data.model && ["Price", html`<${Price} data=${data} />`],
+    sizes && ["Sizes", sizes],
+    limits.length > 0 && ["Limits", most.join(", ")],
+  ];
   return html`
     <div class="card forecast ${busy ? "busy" : ""}">
-      <h2>Before it starts</h2>
-      <p class="forecast-line" role="status">${data.line
-        ? `This run: ${data.line}${budgetWords(data, budget)}.`
-        : `This run ${data.bounds.sentence}.`}</p>
+      <h3>Before it starts</h3>
       <dl class="about-list">
-        ${data.model && html`
-          <div>
-            <dt>Model</dt>
-            <dd><code>${data.model.name}</code> <span class="soft small">${data.model.why.replace(
-              "--model",
-              "named here",
-            )}</span></dd>
-          </div>
-        `}
-        ${data.model && html`
-          <div>
-            <dt>Price</dt>
-            <dd>
-              <${Price} data=${data} />
-            </dd>
-          </div>
-        `}
-        ${data.proof && Object.keys(data.proof.sizes).length > 0 && html`
-          <div>
-            <dt>Sizes</dt>
-            <dd>${Object.entries(data.proof.sizes).map(([name, count]) => sizeWords(name, count)).join(", ")}</dd>
-          </div>
-        `}
-        ${limits.length > 0 && html`
-          <div>
-            <dt>Limits</dt>
-            <dd>${limits.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(/** @type {number} */ (value))}`)
-              .join(", ")}</dd>
-          </div>
-        `}
+        ${rows.filter(Boolean).map(([name, words]) =>
+          html`
+            <div key=${name}>
+              <dt>${name}</dt>
+              <dd>${words}</dd>
+            </div>
+          `
+        )}
       </dl>
       ${problem && html`<p class="input-problem"><${Icon} name="cross" />${problem.detail}</p>`}
-      ${data.problems.map((/** @type {string} */ one) =>
-        html`<p class="input-problem pre"><${Icon} name="cross" />${one}</p>`
-      )}
-      ${data.denied.map((/** @type {string} */ one) =>
+      ${[...data.problems, ...data.denied].map((one) =>
         html`<p class="input-problem pre"><${Icon} name="cross" />${one}</p>`
       )}
       ${data.warnings.map((/** @type {string} */ one) =>
@@ -95,6 +77,14 @@ export function Forecast({ forecast, budget }) {
       <p class="soft small">The same in a terminal:</p>
       <p><${Command} command=${data.command} /></p>
     </div>
+  `;
+}
+
+/** What the run does at most, in one line. @param {{ forecast: { data: any }, budget: string }} props */
+export function ForecastLine({ forecast: { data }, budget }) {
+  return html`
+    <p class="forecast-line" role="status">${data &&
+      (data.line ? `This run: ${data.line}${budgetWords(data, budget)}.` : `This run ${data.bounds.sentence}.`)}</p>
   `;
 }
 

@@ -9,19 +9,18 @@ const LIMITS = ["turns", "tokens", "spend", "spawns", "depth", "duration_seconds
 
 /** @typedef {{ model: string, budget: string, limits: Record<string, string>, breakpoints: string[], answers: Record<string, string>, unattended: boolean, force: boolean, reuses: boolean, goesOn: boolean }} Options */
 
+/** @type {["unattended" | "force" | "reuses" | "goesOn", string][]} */
+const TICKS = [
+  ["unattended", "Unattended: ask no questions, take the defaults"],
+  ["force", "Start although the check finds near misses"],
+  ["reuses", "Reuse the replies of the last run where the same is asked"],
+  ["goesOn", "Continues after the server ends, in a process of its own"],
+];
+
 /** @returns {Options} */
 export function emptyOptions() {
-  return {
-    model: "",
-    budget: "",
-    limits: {},
-    breakpoints: [],
-    answers: {},
-    unattended: false,
-    force: false,
-    reuses: false,
-    goesOn: false,
-  };
+  const ticks = { unattended: false, force: false, reuses: false, goesOn: false };
+  return { model: "", budget: "", limits: {}, breakpoints: [], answers: {}, ...ticks };
 }
 
 /**
@@ -73,18 +72,13 @@ export function RunOptions({ data, options, limits, onChange }) {
       ${data.format === "directive" && html`<${Limits} options=${options} limits=${limits} onChange=${onChange} />`}
       ${stops.length > 0 && html`<${Breakpoints} stops=${stops} chosen=${options.breakpoints} onChange=${onChange} />`}
       ${asking.length > 0 && html`<${Answers} asking=${asking} answers=${options.answers} onChange=${onChange} />`}
-      <label class="check"><input type="checkbox" checked=${options.unattended}
-        onChange=${(/** @type {any} */ event) => onChange({ unattended: event.target.checked })} />
-        <span>Unattended: ask no questions, take the defaults</span></label>
-      <label class="check"><input type="checkbox" checked=${options.force}
-        onChange=${(/** @type {any} */ event) => onChange({ force: event.target.checked })} />
-        <span>Start although the check finds near misses</span></label>
-      <label class="check"><input type="checkbox" checked=${options.reuses}
-        onChange=${(/** @type {any} */ event) => onChange({ reuses: event.target.checked })} />
-        <span>Reuse the replies of the last run where the same is asked</span></label>
-      <label class="check"><input type="checkbox" checked=${options.goesOn}
-        onChange=${(/** @type {any} */ event) => onChange({ goesOn: event.target.checked })} />
-        <span>Continues after the server ends, in a process of its own</span></label>
+      ${TICKS.map(([name, words]) =>
+        html`
+          <label class="check" key=${name}><input type="checkbox" checked=${options[name]}
+            onChange=${(/** @type {any} */ event) => onChange({ [name]: event.target.checked })} />
+            <span>${words}</span></label>
+        `
+      )}
     </section>
   `;
 }

@@ -258,7 +258,13 @@ function useRowsInView(place, count, at, selected) {
     if (!tree || !scroller) return;
     const row = heightOfRow();
     if (last.selected === selected) {
-      scroller.scrollTop += (at - last.at) * row;
+      if (at === last.at) return;
+      // Where the rows do not fill the panel, room below them lets it scroll.
+      const top = narrow.matches ? 0 : scroller.getBoundingClientRect().top;
+      const to = scroller.scrollTop + (at - last.at) * row;
+      const bottom = tree.getBoundingClientRect().bottom - top + scroller.scrollTop;
+      tree.style.marginBottom = `${Math.max(0, to + scroller.clientHeight - bottom)}px`;
+      scroller.scrollTop = to;
       return;
     }
     if (narrow.matches) return;

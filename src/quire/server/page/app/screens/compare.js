@@ -7,7 +7,7 @@ import { addShortcuts } from "../keys.js";
 import { Age, Command, Empty, Placeholder, ProblemBox, Status, Tabs } from "../parts/basics.js";
 import { Graph } from "../parts/graph.js";
 import { Icon } from "../parts/icon.js";
-import { Change, signed, StepDiff } from "../parts/step_diff.js";
+import { Change, signed, StepDiff } from "../parts/diff.js";
 import { useResource } from "../resource.js";
 import { Link, place, setQuery, useTitle } from "../router.js";
 import { duration, money, number, plural } from "../words.js";

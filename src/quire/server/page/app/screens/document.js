@@ -1,49 +1,46 @@
-// One document: what it does, its source with findings, its graph, bounds and permissions, prompts, runs, and the form
+// One document in four tabs: read beside its graph, its source, what is proven of it, its runs and tests; and the drawer
 // that runs it. The tab is in the address.
 
 import { part } from "../api.js";
 import { html, useEffect, useRef } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Command, Empty, Placeholder, ProblemBox, Tabs } from "../parts/basics.js";
-import { DocumentBounds } from "../parts/document_bounds.js";
+import { PromptDialog } from "../parts/document_prompts.js";
 import { DocumentProof } from "../parts/document_proof.js";
-import { DocumentPrompts } from "../parts/document_prompts.js";
-import { DocumentRuns } from "../parts/document_runs.js";
 import { DocumentRead } from "../parts/document_read.js";
+import { DocumentRuns } from "../parts/document_runs.js";
 import { DocumentSource } from "../parts/document_source.js";
-import { DocumentTests } from "../parts/document_tests.js";
 import { Findings, Format, SignatureState } from "../parts/document_state.js";
-import { Graph } from "../parts/graph.js";
+import { DocumentTests } from "../parts/document_tests.js";
 import { Icon } from "../parts/icon.js";
-import { RunForm } from "../parts/run_form.js";
+import { RunDrawer } from "../parts/run_drawer.js";
 import { useResource } from "../resource.js";
-import { go, Link, place, useTitle } from "../router.js";
+import { go, Link, place, setQuery, useTitle } from "../router.js";
 
-/**
- * Tabs: name in the address, title, parts of the document that it needs, key.
- *
- * @type {[string, string, string, string][]} */
+/** Tabs: name in the address, title, parts of the document that it needs. @type {[string, string, string][]} */
 const TABS = [
-  ["read", "Read", "outline,diagnostics", "1"],
-  ["source", "Source", "source,diagnostics", "2"],
-  ["graph", "Graph", "", "3"],
-  ["bounds", "Bounds and permissions", "bounds,envelope,signature,outline,proof", "4"],
-  ["prompts", "Prompts", "steps,inputs", "5"],
-  ["runs", "Runs", "", "6"],
-  ["run", "New run", "inputs,steps,bounds", "7"],
-  ["tests", "Tests", "source", "8"],
-  ["proof", "Proof", "proof,gates,flows,envelope,lock", "9"],
+  ["read", "Read", "outline,diagnostics"],
+  ["source", "Source", "source,diagnostics,steps,proof"],
+  ["proof", "Proof", "proof,gates,flows,envelope,lock,signature,outline"],
+  ["runs", "Runs & tests", "source"],
 ];
-/** Tabs that a document which cannot run has nothing for. */
-const NEED_A_PLAN = ["graph", "bounds", "prompts", "run", "tests", "proof"];
+/** Where the tabs of older addresses are now. @type {Record<string, Record<string, string | undefined>>} */
+const MOVED = {
+  graph: { tab: "read" },
+  bounds: { tab: "proof" },
+  prompts: { tab: "read", prompt: "first" },
+  tests: { tab: "runs" },
+  run: { tab: undefined, run: "1" },
+};
 
 /** @param {{ id: string }} props */
 export function DocumentScreen({ id }) {
-  const asked = place.value.query.get("tab") ?? "read";
-  const tab = TABS.find(([name]) => name === asked) ?? TABS[0];
-  const fields = tab[2] ? `?fields=${tab[2]}` : "";
+  const query = place.value.query;
+  const asked = query.get("tab") ?? "read";
+  const moved = MOVED[asked];
+  const tab = TABS.find(([name]) => name === (moved?.tab ?? asked)) ?? TABS[0];
   const { data, problem, slow, reload } = useResource(
-    `/documents/${part(id)}${fields}`,
+    `/documents/${part(id)}?fields=${tab[2]}`,
     (frame) => frame.event === "documents",
   );
   const address = `/documents/${part(id)}`;
@@ -51,9 +48,17 @@ export function DocumentScreen({ id }) {
   const last = useRef(/** @type {any} */ (null));
   if (data) last.current = data;
   const head = data ?? (last.current?.id === id ? last.current : null);
+  useEffect(() => {
+    if (moved) setQuery(moved);
+  }, [asked]);
   useEffect(() =>
     addShortcuts("This document", [
-      ...TABS.map(([name, title, , key]) => ({ keys: key, does: title, run: () => go(`${address}?tab=${name}`) })),
+      ...TABS.map(([name, title], at) => ({
+        keys: String(at + 1),
+        does: title,
+        run: () => go(`${address}?tab=${name}`),
+      })),
+      { keys: "x", does: "Run it", run: () => setQuery({ run: "1" }) },
       {
         keys: "c",
         does: "Copy the command that checks it",
@@ -77,15 +82,16 @@ export function DocumentScreen({ id }) {
   }
   return html`
     <header class="document-head">
-      <p class="document-crumbs small">
-        <${Link} to="/documents">Documents</${Link}> <span class="soft mono">/ ${id}</span></p>
       <div class="document-title">
         <h1 tabindex="-1">${head.title}</h1>
         <${Format} format=${head.format} /><${Findings} row=${head} /><${SignatureState} signature=${head.signature} />
-        ${head.runnable && tab[0] !== "run" && html`
-          <${Link} to="${address}?tab=run" class="button primary push"><${Icon} name="play" />Run</${Link}>
+        ${head.runnable && html`
+          <button type="button" class="button primary push" onClick=${() => setQuery({ run: "1" })}>
+            <${Icon} name="play" />Run</button>
         `}
       </div>
+      <p class="document-crumbs small">
+        <${Link} to="/documents">Documents</${Link}> <span class="soft mono">/ ${id}</span></p>
     </header>
     ${problem?.code === "no-such-document" && html`
       <div class="bar" role="status"><${Icon} name="warning" />
@@ -103,54 +109,32 @@ export function DocumentScreen({ id }) {
       ? slow && html`<${Placeholder} lines=${6} />`
       : data.error
       ? html`<${Unreadable} data=${data} />`
-      : !data.runnable && NEED_A_PLAN.includes(tab[0])
-      ? html`<${CannotRun} data=${data} address=${address} />`
-      : html`<${Content} id=${id} tab=${tab[0]} data=${data} reload=${reload} />`}
+      : html`<${Content} key=${`${id}#${tab[0]}`} tab=${tab[0]} data=${data} reload=${reload} address=${address} />`}
+    ${query.get("run") && html`<${RunDrawer} document=${id} onClose=${() => setQuery({ run: undefined })} />`}
+    ${query.get("prompt") && head.runnable && html`<${PromptDialog} id=${id} />`}
   `;
 }
 
-/** @param {{ id: string, tab: string, data: any, reload: () => void }} props */
-function Content({ id, tab, data, reload }) {
-  const key = `${id}#${tab}`;
-  switch (tab) {
-    case "source":
-      return html`<${DocumentSource} key=${key} id=${id} data=${data} reload=${reload} />`;
-    case "graph":
-      return html`<${DocumentGraph} key=${key} id=${id} />`;
-    case "bounds":
-      return html`<${DocumentBounds} key=${key} data=${data} />`;
-    case "proof":
-      return html`<${DocumentProof} key=${key} data=${data} />`;
-    case "prompts":
-      return html`<${DocumentPrompts} key=${key} id=${id} data=${data} />`;
-    case "runs":
-      return html`<${DocumentRuns} key=${key} id=${id} />`;
-    case "run":
-      return html`<${RunForm} key=${key} id=${id} data=${data} />`;
-    case "tests":
-      return html`<${DocumentTests} key=${key} id=${id} data=${data} />`;
-    default:
-      return html`<${DocumentRead} key=${key} data=${data} />`;
+/** @param {{ tab: string, data: any, reload: () => void, address: string }} props */
+function Content({ tab, data, reload, address }) {
+  if (tab === "source") {
+    const lenses = {
+      "quire.run": () => setQuery({ run: "1" }),
+      "quire.test": () => go(`${address}?tab=runs`),
+      "quire.showProof": () => go(`${address}?tab=proof`),
+      "quire.showPrompt": (/** @type {string[]} */ [, step]) => setQuery({ prompt: step }),
+    };
+    return html`<${DocumentSource} id=${data.id} data=${data} reload=${reload} lenses=${lenses} />`;
   }
-}
-
-/** @param {{ id: string }} props */
-function DocumentGraph({ id }) {
-  const opened = place.value.query.getAll("open");
-  const folds = new URLSearchParams(opened.map((one) => ["open", one])).toString();
-  const { data, problem, slow, reload } = useResource(
-    `/documents/${part(id)}/graph${folds && `?${folds}`}`,
-    (frame) => frame.event === "documents",
-  );
-  if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;
-  if (!data) return slow && html`<${Placeholder} lines=${6} />`;
-  /** @param {string} fold */
-  const foldLink = (fold) => {
-    const all = new URLSearchParams(place.value.query);
-    all.append("open", fold);
-    return `/documents/${part(id)}?${all}`;
-  };
-  return html`<${Graph} chart=${data} label="Flowchart of ${data.title}" foldLink=${foldLink} />`;
+  if (tab === "read") return html`<${DocumentRead} data=${data} />`;
+  if (!data.runnable) return html`<${CannotRun} data=${data} address=${address} />`;
+  if (tab === "proof") return html`<${DocumentProof} data=${data} />`;
+  return html`
+    <div class="runs-and-tests">
+      <${DocumentRuns} id=${data.id} />
+      <${DocumentTests} id=${data.id} data=${data} />
+    </div>
+  `;
 }
 
 /** @param {{ data: any }} props */

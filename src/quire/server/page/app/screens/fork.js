@@ -7,7 +7,7 @@ import { html, useEffect, useState } from "../html.js";
 import { Placeholder, ProblemBox } from "../parts/basics.js";
 import { ForkReceipt, ForkResult } from "../parts/fork_receipt.js";
 import { Icon } from "../parts/icon.js";
-import { kindOf, readField, TypedField, written } from "../parts/typed_field.js";
+import { fieldSchema, firstText, InputField, readText } from "../parts/field.js";
 import { useResource } from "../resource.js";
 import { Link, place, setQuery, useTitle } from "../router.js";
 import { cut, money, shown } from "../words.js";
@@ -46,7 +46,7 @@ function ForkForm({ form }) {
   const fields = fieldsOf(form, step);
   const read = fields.filter((one) => Object.hasOwn(texts, one.name)).map((one) => ({
     ...one,
-    ...readField(texts[one.name], one.kind, one.schema),
+    ...readField(one.schema, texts[one.name]),
   }));
   const wrong = read.some((one) => one.problem) || (budget !== "" && !(Number(budget) >= 0));
   const body = {
@@ -142,7 +142,7 @@ function Steps({ steps, step }) {
   `;
 }
 
-/** @param {any} form @param {any} step @returns {{ name: string, schema: any, kind: import("../parts/typed_field.js").Kind, now: string }[]} */
+/** @param {any} form @param {any} step @returns {{ name: string, schema: any, now: string }[]} */
 function fieldsOf(form, step) {
   if (!step.settable) return [];
   const schemas = form.inputs.properties ?? {};
@@ -150,9 +150,8 @@ function fieldsOf(form, step) {
   return names.map((name) => {
     const named = !step.first && Object.hasOwn(form.named, name);
     const value = named ? form.named[name] : Object.hasOwn(form.values, name) ? form.values[name] : undefined;
-    const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined;
-    const kind = kindOf(schema, value);
-    return { name, schema, kind, now: written(value, kind) };
+    const schema = fieldSchema(Object.hasOwn(schemas, name) ? schemas[name] : undefined, value);
+    return { name, schema, now: firstText(schema) };
   });
 }
 
@@ -169,20 +168,30 @@ function Values({ step, fields, texts, setTexts, form }) {
       <p class="soft">${step.settable
         ? words
         : "This step is the first of its branch: no value can be set here. Fork the step around it."}</p>
-      ${fields.map(({ name, schema, kind, now }) => {
+      ${fields.map(({ name, schema, now }) => {
         const typed = Object.hasOwn(texts, name) ? texts[name] : undefined;
         const changed = typed !== undefined && typed !== now;
+        const set = (/** @type {string} */ text) =>
+          setTexts((/** @type {any} */ old) => text === now ? without(old, name) : { ...old, [name]: text });
         return html`
-          <${TypedField} key=${name} name=${name} schema=${schema} kind=${kind} text=${typed ??
-            now} changed=${changed}
-            problem=${changed ? readField(typed, kind, schema).problem : undefined}
-            onText=${(/** @type {string} */ text) =>
-              setTexts((/** @type {any} */ old) => text === now ? without(old, name) : { ...old, [name]: text })}
-            onReset=${() => setTexts((/** @type {any} */ old) => without(old, name))} />
+          <div key=${name} class=${changed ? "typed-field changed" : "typed-field"}>
+            <${InputField} name=${name} schema=${schema} required=${false} prefix="field" text=${typed ?? now}
+              problem=${changed ? readField(schema, typed).problem : undefined} onText=${set} />
+            ${changed && html`
+              <button type="button" class="link" onClick=${() => set(now)} aria-label="Leave ${name} as it is">leave as
+                it is</button>
+            `}
+          </div>
         `;
       })}
     </fieldset>
   `;
+}
+
+/** A text that is emptied is an empty text; every other value is needed. @param {any} schema @param {string} text */
+function readField(schema, text) {
+  if (text.trim()) return readText(schema, text);
+  return schema.type === "string" ? { value: text } : { problem: "A value is needed." };
 }
 
 /** @param {Record<string, string>} texts @param {string} name */

@@ -1,25 +1,52 @@
-// The form that runs a document: its inputs, the options of the run, and beside them what the run would do at most. What
-// is wrong is said under its field before anything is started.
+// The drawer that runs a document: its inputs, the options of the run, and the receipt of what the run would do at most.
+// What is wrong is said under its field before anything is started.
 
 import { ApiProblem, part, post } from "../api.js";
-import { forgetForm, remembered, rememberForm } from "../form_memory.js";
 import { html, useEffect, useState } from "../html.js";
+import { useResource } from "../resource.js";
 import { go } from "../router.js";
-import { ProblemBox } from "./basics.js";
+import { Empty, Placeholder, ProblemBox } from "./basics.js";
+import { Dialog } from "./dialog.js";
+import { firstText, InputField, own, readText, remembered, rememberForm } from "./field.js";
 import { Icon } from "./icon.js";
-import { firstText, InputField, own, readText } from "./input_field.js";
-import { Forecast } from "./run_forecast.js";
+import { Forecast, ForecastLine } from "./run_forecast.js";
 import { emptyOptions, optionsBody, RunOptions } from "./run_options.js";
 
 const PAUSE = 250;
 const MORE = "more inputs";
 const MORE_SCHEMA = { type: "object", description: "A JSON object with further inputs." };
+const KNOWLEDGE = "This is knowledge: directives read it, and it does not run.";
+const BROKEN = "The document has errors, so it cannot run.";
+const REDACTED = /\[redacted:/;
 
-/** @param {{ id: string, data: any }} props */
-export function RunForm({ id, data }) {
+/**
+ * @param {{ document: string, like?: string, onClose: () => void }} props `document` is an id, `like` a run whose inputs
+ *   and options are taken
+ */
+export function RunDrawer({ document: id, like, onClose }) {
+  const { data, problem, slow, reload } = useResource(`/documents/${part(id)}?fields=inputs,steps,bounds`);
+  const earlier = useResource(like ? `/runs/${part(like)}/fork` : null);
+  const isReady = data && (!like || earlier.data);
+  const failed = problem ?? earlier.problem;
+  return html`
+    <${Dialog} title=${like ? "Run again" : data ? `Run ${data.title}` : "Run"} onClose=${onClose} drawer>
+      ${failed
+        ? html`<${ProblemBox} problem=${failed} retry=${problem ? reload : earlier.reload} />`
+        : !isReady
+        ? slow && html`<${Placeholder} lines=${6} />`
+        : data.runnable
+        ? html`<${RunForm} key=${`${id} ${like ?? ""}`} id=${id} data=${data} like=${earlier.data} />`
+        : html`<${Empty} title=${data.format === "knowledge" ? KNOWLEDGE : BROKEN} icon="cross" />`}
+    </${Dialog}>
+  `;
+}
+
+/** @param {{ id: string, data: any, like?: any }} props */
+function RunForm({ id, data, like }) {
   const properties = data.inputs.properties;
-  const first = () => Object.fromEntries(Object.keys(properties).map((name) => [name, firstText(properties[name])]));
-  const kept = remembered(id);
+  const names = Object.keys(properties);
+  const first = () => Object.fromEntries(names.map((name) => [name, firstText(properties[name])]));
+  const kept = like ? likeRun(properties, like) : remembered(id);
   const [texts, setTexts] = useState(() => ({ ...first(), ...kept?.inputs }));
   const [options, setOptions] = useState(() => ({ ...emptyOptions(), ...kept?.options }));
   const [touched, setTouched] = useState(() => new Set(/** @type {string[]} */ ([])));
@@ -29,20 +56,17 @@ export function RunForm({ id, data }) {
 
   const { inputs, wrong, words } = readAll(properties, data.inputs.additionalProperties, texts);
   const body = { inputs, ...optionsBody(options, data.format) };
-  const forecast = useForecast(id, body);
+  const forecast = usePosted(`/documents/${part(id)}/preflight`, body, PAUSE, true);
   useEffect(() => {
-    if (touched.size) rememberForm(id, { inputs: texts, options });
+    if (touched.size && !like) rememberForm(id, { inputs: texts, options });
   }, [texts, options]);
 
   /** @param {string} name */
   const touch = (name) => setTouched((now) => now.has(name) ? now : new Set([...now, name]));
   /** @param {string} name @param {string} text */
-  const change = (name, text) => {
-    setTexts((/** @type {Record<string, string>} */ now) => ({ ...now, [name]: text }));
-    touch(name);
-  };
+  const change = (name, text) => (setTexts((/** @type {any} */ now) => ({ ...now, [name]: text })), touch(name));
   const clear = () => {
-    forgetForm(id);
+    rememberForm(id, null);
     setTexts(first());
     setOptions(emptyOptions());
     setTouched(new Set());
@@ -50,10 +74,9 @@ export function RunForm({ id, data }) {
   };
   /** @param {string} name @returns {string | undefined} */
   const problemOf = (name) => {
-    if (wrong[name]) return wrong[name];
-    const said = own(forecast.data?.inputs, name);
+    const said = wrong[name] ?? own(forecast.data?.inputs, name);
     // A field that nobody has come to yet is not wrong for being empty.
-    return said && (tried || touched.has(name) || (texts[name] ?? "").trim()) ? said : undefined;
+    return said && (wrong[name] || tried || touched.has(name) || (texts[name] ?? "").trim()) ? said : undefined;
   };
   const open = Object.keys(wrong).length + Object.keys(forecast.data?.inputs ?? {}).length;
 
@@ -63,11 +86,12 @@ export function RunForm({ id, data }) {
     setTried(true);
     setProblem(null);
     if (busy) return;
-    const named = Object.keys(properties).find((name) => wrong[name] || own(forecast.data?.inputs, name));
+    const named = names.find((name) => wrong[name] || own(forecast.data?.inputs, name));
     if (named) return focusOn(named);
     setBusy(true);
     try {
-      const row = await post("/runs", { document: id, ...body, goes_on: options.goesOn });
+      const again = like ? { like: like.id } : {};
+      const row = await post("/runs", { document: id, ...again, ...body, goes_on: options.goesOn });
       go(`/runs/${part(row.id)}`);
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
@@ -76,23 +100,23 @@ export function RunForm({ id, data }) {
     }
   };
 
-  const names = Object.keys(properties);
   return html`
-    <form class="form-columns" onSubmit=${start} novalidate>
+    <form class="run-form" onSubmit=${start} novalidate>
       <div class="input-form">
         <div class="form-head">
-          <h2>Inputs</h2>
-          ${(touched.size > 0 || kept) && html`
+          <h3>Inputs</h3>
+          ${!like && (touched.size > 0 || kept) && html`
             <button type="button" class="link small" onClick=${clear}>Clear, and forget the last values</button>
           `}
         </div>
-        ${names.length === 0 && !data.inputs.additionalProperties &&
-          html`<p class="soft">This document takes no inputs.</p>`}
+        ${!names.length && !data.inputs.additionalProperties && html`<p class="soft">It takes no inputs.</p>`}
         ${names.map((name) =>
           html`
             <${InputField} key=${name} name=${name} schema=${properties[name]} text=${texts[name] ?? ""}
               required=${(data.inputs.required ?? []).includes(name)} problem=${problemOf(name)}
-              hint=${hintOf(name, words, forecast.data)} onText=${(/** @type {string} */ text) => change(name, text)}
+              hint=${forecast.data?.missing.includes(name)
+                ? "nothing is given: a step that reads it fails"
+                : words[name]} onText=${(/** @type {string} */ text) => change(name, text)}
               onTouch=${() => touch(name)} />
           `
         )}
@@ -108,20 +132,38 @@ export function RunForm({ id, data }) {
             /** @type {any} */ changes,
           ) => (setOptions((/** @type {any} */ now) => ({ ...now, ...changes })), touch(""))} />
       </div>
-      <aside class="form-side">
-        <${Forecast} forecast=${forecast} budget=${options.budget} />
+      <div class="form-side">
+        <${Forecast} forecast=${forecast} />
         ${problem && html`<${ProblemBox} problem=${problem} />`}
+      </div>
+      <div class="start">
+        <${ForecastLine} forecast=${forecast} budget=${options.budget} />
         ${tried && open > 0 && html`<p class="input-problem" role="alert"><${Icon} name="cross" />
           Nothing was started: see what is said under the fields.</p>`}
-        <button type="submit" class="button primary start" disabled=${busy}>
+        <button type="submit" class="button primary" disabled=${busy}>
           <${Icon} name="play" />${busy ? "Starting …" : "Start the run"}</button>
-      </aside>
+      </div>
     </form>
   `;
 }
 
+/** The form filled as a run was. A redacted value has to be typed again. @param {Record<string, any>} properties @param {any} run */
+function likeRun(properties, run) {
+  const { values: inputs, model, budget } = run;
+  const known = Object.entries(inputs).filter(([, value]) => !REDACTED.test(JSON.stringify(value)));
+  const named = known.filter(([name]) => Object.hasOwn(properties, name));
+  const more = Object.fromEntries(known.filter(([name]) => !Object.hasOwn(properties, name)));
+  return {
+    inputs: {
+      ...Object.fromEntries(named.map(([name, value]) => [name, firstText(properties[name], value)])),
+      ...(Object.keys(more).length ? { [MORE]: JSON.stringify(more, null, 2) } : {}),
+    },
+    options: { ...(model ? { model } : {}), ...(typeof budget === "number" ? { budget: `${budget}` } : {}) },
+  };
+}
+
 /**
- * @param {Record<string, import("./input_field.js").InputSchema>} properties
+ * @param {Record<string, import("./field.js").InputSchema>} properties
  * @param {boolean} more
  * @param {Record<string, string>} texts
  */
@@ -148,12 +190,6 @@ function readAll(properties, more, texts) {
   return { inputs, wrong, words };
 }
 
-/** @param {string} name @param {Record<string, string | undefined>} words @param {any} forecast */
-function hintOf(name, words, forecast) {
-  if (forecast?.missing.includes(name)) return "nothing is given: a step that reads it fails";
-  return words[name];
-}
-
 /** @param {string} name */
 function focusOn(name) {
   const field = document.getElementById(`input-${name}`) ??
@@ -162,32 +198,34 @@ function focusOn(name) {
 }
 
 /**
- * What the server says about the run as it is now, asked again shortly after the last change.
+ * The answer to a POST that changes nothing, asked for again shortly after the last change of its body.
  *
- * @param {string} id
- * @param {any} body
+ * @param {string} path
+ * @param {any} body null asks nothing
+ * @param {number} pause
+ * @param {boolean} [keeps] the last answer stays beside a problem
  */
-function useForecast(id, body) {
+export function usePosted(path, body, pause, keeps = false) {
   const [state, setState] = useState(
     /** @type {{ data: any, problem: any, busy: boolean }} */ ({ data: null, problem: null, busy: true }),
   );
-  const key = JSON.stringify(body);
   useEffect(() => {
+    if (!body) return;
     let gone = false;
     setState((now) => ({ ...now, busy: true }));
     const timer = setTimeout(async () => {
       try {
-        const data = await post(`/documents/${part(id)}/preflight`, body);
+        const data = await post(path, body);
         if (!gone) setState({ data, problem: null, busy: false });
       } catch (error) {
         if (!(error instanceof ApiProblem)) throw error;
-        if (!gone) setState((now) => ({ data: now.data, problem: error.problem, busy: false }));
+        if (!gone) setState((now) => ({ data: keeps ? now.data : null, problem: error.problem, busy: false }));
       }
-    }, state.data ? PAUSE : 0);
+    }, state.data ? pause : 0);
     return () => {
       gone = true;
       clearTimeout(timer);
     };
-  }, [id, key]);
+  }, [path, JSON.stringify(body)]);
   return state;
 }
