@@ -7,21 +7,22 @@ import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from tests.browser import WIDE, origin
 from websockets.asyncio.client import ClientConnection, connect
 
-NAMES = ("firefox-esr", "firefox")
-WITHOUT_FIREFOX = f"no Firefox: install {' or '.join(NAMES)}"
+PROGRAM = shutil.which("firefox-esr") or shutil.which("firefox")
+WITHOUT_FIREFOX = "no Firefox: install firefox-esr or firefox"
 PATIENCE = 30.0
 NOWHERE = {"proxyType": "manual", "httpProxy": "127.0.0.1:9", "sslProxy": "127.0.0.1:9"}
 """A proxy that does not exist, for each request that would leave the machine."""
 KEYS = {"Enter": "\ue007", "Control": "\ue009", "Escape": "\ue00c", "End": "\ue010", "Home": "\ue011"}
-KEYS |= {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Tab": "\ue004"}
+KEYS |= {"ArrowLeft": "\ue012", "ArrowRight": "\ue014", "ArrowDown": "\ue015"}
 FIND = """(selector, text) => {
   const all = root => [...root.querySelectorAll("*")].flatMap(e => e.shadowRoot ? [e, ...all(e.shadowRoot)] : [e]);
   const words = e => [e.innerText, e.value, e.getAttribute("aria-label")].join("\\n").toLowerCase();
@@ -35,11 +36,10 @@ FIND = """(selector, text) => {
 @asynccontextmanager
 async def firefox(profile: Path) -> AsyncIterator[Firefox]:
     """Start the browser without windows and with an empty profile."""
-    program, output = find_firefox(), profile / "output"
-    assert program, WITHOUT_FIREFOX
-    with output.open("wb") as file:
+    assert PROGRAM, WITHOUT_FIREFOX
+    with (output := profile / "output").open("wb") as file:
         options = ("--headless", "--no-remote", "--remote-debugging-port=0", "--profile", str(profile))
-        process = await asyncio.create_subprocess_exec(program, *options, stdout=file, stderr=file)
+        process = await asyncio.create_subprocess_exec(PROGRAM, *options, stdout=file, stderr=file)
     try:
         while not (address := output.read_text().partition("BiDi listening on ")[2].partition("\n")[0]):
             assert process.returncode is None, output.read_text()
@@ -53,13 +53,9 @@ async def firefox(profile: Path) -> AsyncIterator[Firefox]:
             await browser.send("browser.close")
             await listening
     finally:
-        with suppress(ProcessLookupError):
+        if process.returncode is None:
             process.kill()
         await process.wait()
-
-
-def find_firefox() -> str | None:
-    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @dataclass(slots=True)
@@ -72,10 +68,10 @@ class Firefox:
     home: str = ""
 
     async def send(self, method: str, **params: Any) -> Any:
-        answer = asyncio.get_running_loop().create_future()
-        self.answers.append(answer)
+        self.answers.append(answer := asyncio.get_running_loop().create_future())
         await self.socket.send(json.dumps({"id": len(self.answers) - 1, "method": method, "params": params}))
-        return await asyncio.wait_for(answer, PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            return await asyncio.shield(answer)
 
     async def listen(self) -> None:
         """Take answers and events until the connection ends."""
@@ -99,9 +95,10 @@ class Firefox:
         context = (await self.send("browsingContext.create", type="tab", userContext=user))["context"]
         size = {"width": width, "height": height}
         await self.send("browsingContext.setViewport", context=context, viewport=size)
-        await self.send("browsingContext.navigate", context=context, url=url, wait="complete")
+        tab = Tab(self, context)
         try:
-            yield Tab(self, context)
+            await tab.go(url)
+            yield tab
         finally:
             await self.send("browser.removeUserContext", userContext=user)
         assert not self.faults, "\n".join(self.faults)
@@ -113,6 +110,9 @@ class Tab:
 
     browser: Firefox
     context: str
+
+    async def go(self, url: str) -> None:
+        await self.browser.send("browsingContext.navigate", context=self.context, url=url, wait="complete")
 
     async def call(self, function: str, *arguments: str) -> Any:
         """Call a function of JavaScript, and return its result as BiDi writes it."""
@@ -126,13 +126,13 @@ class Tab:
         return json.loads((await self.call(f"async () => JSON.stringify([await ({expression})])"))["value"])[0]
 
     async def find(self, selector: str, text: str = "", *, gone: bool = False) -> Any:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                while ("sharedId" in (element := await self.call(FIND, selector, text))) is gone:
-                    await asyncio.sleep(0.03)
-                return element
-        page = await self.value("location.pathname + '\\n' + document.body.innerText")
-        raise AssertionError(f"{selector} {text!r}, {gone=}: {page}")
+        deadline = monotonic() + PATIENCE
+        while ("sharedId" in (element := await self.call(FIND, selector, text))) is gone:
+            if monotonic() > deadline:
+                page = await self.value("location.pathname + '\\n' + document.body.innerText")
+                raise AssertionError(f"{selector} {text!r}, {gone=}: {page}")
+            await asyncio.sleep(0.03)
+        return element
 
     async def gone(self, selector: str, text: str = "") -> None:
         await self.find(selector, text, gone=True)
