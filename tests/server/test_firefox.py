@@ -206,6 +206,7 @@ async def test_screens_in_the_dark_on_a_phone_do_not_scroll_sideways(
     async with fox.tab(server.url, width=390, height=844) as tab:
         await tab.click("button", "More")
         await tab.click("dialog button", "Dark theme")
+        await tab.press("Escape")
         for path, text in screens.items():
             await tab.go(server.at(path))
             await tab.find("main, .cm-content", text)
