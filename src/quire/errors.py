@@ -214,6 +214,12 @@ class Refused(QuireError):
     exit_code = 6
 
 
+class NotTried(Refused):
+    """A step that is not tried, or a text that cannot be its prompt."""
+
+    code = "run_state"
+
+
 class BadDefinition(Refused):
     """A pipeline that an agent wrote at run time is not launched. `mistakes` are all errors as JSON objects."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain, count
 
 LONGEST_SLIP = 200
 """Longer texts are not compared: no name is that long, and comparing takes time."""
@@ -123,3 +124,8 @@ def pluralize(noun: str, count: int) -> str:
 
 def counted(count: int, noun: str) -> str:
     return f"{count} {pluralize(noun, count)}"
+
+
+def free_name(name: str, taken: Collection[str], form: str) -> str:
+    """Return a name that is not taken: itself, or with a number from 2 on, as a form such as `{}_{}` writes it."""
+    return next(free for free in chain((name,), (form.format(name, at) for at in count(2))) if free not in taken)

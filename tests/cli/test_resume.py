@@ -185,3 +185,22 @@ def test_the_only_run_that_can_go_on_needs_no_name_on_a_terminal(
 def test_without_any_run(workspace: Path, said: Said) -> None:
     assert main(["resume", "last"]) == 2
     assert said()[1] == "quire: no runs exist yet\n"
+
+
+def test_several_runs_are_resumed_one_after_another(document: str, said: Said) -> None:
+    for _ in range(2):
+        assert main(["run", document, "-q", "--script", script("one", {"error": "busy"}, "two", "end")]) == 3
+    assert main(["run", document, "-q", "--script", script("one", "two", "end", name="whole.json")]) == 0
+    said()
+    runs = [row["id"] for row in json_of(said, "runs")]
+    assert main(["resume", *runs, "--dry-run"]) == 0
+    err = said()[1]
+    assert err.splitlines()[0] == "continues 2 runs of 3; at most 4 model calls; without a budget"
+    assert f"{runs[0]} (" in err and "stays as it is: the run is complete" in err
+    assert main(["resume", *runs, "--dry-run", "--json", "--budget", "1"]) == 0
+    assert [line["budget"] for line in json.loads(said()[0])["runs"][1:]] == [0.5, 0.5]
+    assert main(["resume", *runs[1:], "-q"]) == 0
+    assert said()[0].splitlines() == ["end", "end"]
+    assert main(["resume", *runs, "-q"]) == 2
+    assert main(["resume", *runs, "--detach"]) == 2
+    assert "several runs, and --dry-run, do not take: detach" in said()[1]

@@ -557,3 +557,25 @@ GREET = directive(
     category="team",
     more='<inputs><input name="who" type="string" required="true">Whom</input></inputs>',
 )
+
+
+LIKED = "# Say\n\n## INPUTS\n\n- `word` (string): A word\n\n## STEP 1: Say\n\nSay {{word}}.\n"
+
+
+def test_like_takes_document_inputs_and_options_of_an_earlier_run(
+    workspace: Path, said: Callable[[], tuple[str, str]]
+) -> None:
+    (workspace / "say.playbook.md").write_text(LIKED)
+    (workspace / "replies.json").write_text('[{"contains": "Say one", "reply": "1"}, {"default": "another"}]')
+    assert main(["run", "say.playbook.md", "-i", "word=one", "--script", "replies.json", "-q"]) == 0
+    assert main(["run", "--like", "last", "-q"]) == 0
+    assert main(["run", "--like", "last", "-i", "word=two", "-q"]) == 0
+    assert said()[0].splitlines() == ["1", "1", "another"]
+    (workspace / "say.playbook.md").write_text(LIKED.replace("Say {{word}}", "Shout {{word}}"))
+    assert main(["run", "--like", "last"]) == 0
+    assert "the document has changed since run" in said()[1]
+    assert main(["run", "say.playbook.md", "--like", "last"]) == 2
+    assert main(["run"]) == 2
+    assert "name what to run: DOC, or an earlier run with --like RUN" in said()[1]
+    (workspace / "say.playbook.md").unlink()
+    assert main(["run", "--like", "last"]) == 2

@@ -38,6 +38,8 @@ BODIES = {
     "preflight": '{"inputs": {"version": "2.0"}, "budget": 0.5}',
     "start_run": '{"document": "DOCUMENT", "inputs": {"version": "2.0"}}',
     "resume_run": '{"budget": 1.5}',
+    "resume_runs": '{"runs": ["RUN"], "budget": 2, "dry_run": true}',
+    "try_step": '{"path": "1", "prompt": "Say hello in one word.", "dry_run": true}',
     "fork_run": '{"from": "1", "answers": {"2": "no"}}',
     "preview_fork": '{"from": "1"}',
     "list_actions": '{"runs": ["RUN"]}',

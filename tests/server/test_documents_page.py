@@ -226,7 +226,9 @@ async def test_the_drawer_is_filled_like_a_run(pages: Pages, tmp_path: Path) -> 
         await expect(drawer.locator(".forecast .command").last).to_contain_text("changes=All")
         async with page.expect_request("**/api/v1/runs") as sent:
             await page.get_by_role("button", name="Start the run").click()
-        assert json.loads((await sent.value).post_data or "")["like"] == run["id"]
+        body = json.loads((await sent.value).post_data or "")
+        assert {**body["inputs"], **values, "changes": "All"} == body["inputs"]
+        assert (body["budget"], body["model"]) == (2, model)
     pages.faults[:] = [fault for fault in pages.faults if "422" not in fault]
 
 

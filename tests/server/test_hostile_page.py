@@ -121,6 +121,8 @@ async def test_names_and_texts_on_every_screen(pages: Pages, canary: Canary, tmp
             "/",
             f"/q/{run}/{question['path']}",
             "/runs",
+            "/runs?group=document",
+            f"/runs?q={NAME[:5]}&status={NAME[:3]}&sort=%3Cb%3E&document=%3Cimg%20src=x%3E&cost=%3Cb%3E&since=%3Cb%3E&group=x",
             f"/runs/{run}",
             f"/runs/{run}/fork",
             *(f"/runs/{run}?step={at}&tab={tab}" for at in (1, 2) for tab in ("reply", "prompt", "from", "raw")),

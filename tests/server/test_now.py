@@ -354,7 +354,7 @@ async def test_failures_that_are_alike_are_tried_again_together_and_leave_when_s
         await page.get_by_role("button", name="Try both again").click()
         await expect(page.get_by_role("dialog").get_by_text("Continues 2 runs")).to_be_visible()
         assert [(await server.site.runtime.row(run)).epoch for run in runs] == [1, 1], "a look costs nothing"
-        await page.get_by_role("dialog").get_by_role("button", name="Resume 2 runs").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Try 2 runs again").click()
         await expect(page.get_by_role("dialog")).to_have_count(0)
         async with asyncio.timeout(20):
             for run in runs:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -61,6 +63,8 @@ async def test_pages_filters_and_counts(tmp_path: Path) -> None:
             ({"document": "poem.playbook.md"}, poems),
             ({"status": "failed"}, []),
             ({"since": "99999999999"}, []),
+            ({"until": "99999999999", "q": "poem"}, poems),
+            ({"until": "5"}, []),
             ({"origin": poems[0]}, []),
             ({"format": "pipeline"}, []),
         ):
@@ -87,7 +91,7 @@ async def test_the_list_is_that_of_the_command_line(tmp_path: Path, monkeypatch:
         monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "team-home"))
         listed = await asyncio.to_thread(CliRunner().invoke, command, ["--json"])
         items = (await client.get("/runs")).json()["items"]
-        more = ("result", "steps", "took")  # the server has them at hand
+        more = ("result", "steps", "took", "model")  # the server has them at hand
         rows = [{name: value for name, value in item.items() if name not in more} for item in items]
         assert json.loads(listed.stdout) == rows and all(item["result"] == "A poem." for item in items)
 
@@ -210,3 +214,119 @@ async def test_a_label_is_for_people_only(tmp_path: Path, monkeypatch: pytest.Mo
         label = await asyncio.to_thread(CliRunner().invoke, command, ["label", run, "--name", "", "--unseen", "--json"])
         row = json.loads(label.stdout)
         assert (row["name"], row["label"], row["note"], row["seen_at"]) == (None, "2.0", "a\nb", None)
+
+
+SAYS = """# Say
+
+## INPUTS
+
+- `word` (string): The word
+- `other` (string: none): Another
+
+## STEP 1: First
+
+Say {{word}}.
+
+## STEP 2: Second
+
+Say {{word}} and {{other}}.
+"""
+
+
+async def test_a_run_is_done_again_with_its_inputs_and_options(tmp_path: Path) -> None:
+    documents = {**DOCUMENTS, "say.playbook.md": SAYS}
+    async with served(tmp_path / "team", documents) as server, server.client() as client:
+        inputs = {"word": "a", "other": "b"}
+        run = await driven(server, "say.playbook.md", inputs=inputs, breakpoints=["1"], budget=3)
+
+        async def again(status: int = 201, **body: object) -> dict[str, Any]:
+            answer = await client.post("/runs", json={"like": run, **body}, headers={"Prefer": "wait=10"})
+            assert answer.status_code == status, answer.text
+            return answer.json()
+
+        async def pins(row: dict[str, Any]) -> Mapping[str, Any]:
+            return (await server.site.runtime.row(row["id"])).pins
+
+        same = await again()
+        before, after = await pins({"id": run}), await pins(same)
+        assert same["id"] != run and same["status"] == "paused"
+        assert {name: after[name] for name in before if name != "warnings"} == {
+            name: before[name] for name in before if name != "warnings"
+        }
+        form = (await client.get(f"/runs/{run}/fork")).json()
+        assert (form["values"], form["options"]["breakpoints"], form["options"]["budget"]) == (inputs, ["1"], 3)
+        other = await pins(await again(inputs={"other": "c"}, budget=None))
+        assert (other["inputs"], other["budget"], other["breakpoints"]) == ({"word": "a", "other": "c"}, None, ["1"])
+        assert (await again(422, document="poem.playbook.md"))["code"] == "unfit-body"
+        assert (await client.post("/runs", json={})).json()["code"] == "unfit-body"
+        assert (await client.post("/runs", json={"like": "nothing"})).status_code == 404
+        # The document is the file as it is now.
+        server.write(
+            "say.playbook.md",
+            SAYS.replace("Say {{word}} and {{other}}.", "Shout {{word}}.").replace(
+                "- `other` (string: none): Another\n", ""
+            ),
+        )
+        changed = await pins(await again())
+        assert changed["inputs"] == {"word": "a"} and changed["document"] != before["document"]
+
+
+async def test_a_redacted_input_has_to_be_given_again(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {"say.playbook.md": SAYS}) as server, server.client() as client:
+        run = await driven(server, "say.playbook.md", inputs={"word": "x [redacted:KEY]", "other": "b"})
+        refused = await client.post("/runs", json={"like": run})
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad-inputs")
+        assert refused.json()["fields"][0]["pointer"] == "/inputs/word"
+        assert (await client.post("/runs", json={"like": run, "inputs": {"word": "y"}})).status_code == 201
+
+
+async def test_consent_to_a_text_is_not_taken_to_another(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        run = await driven(server, "notes.playbook.md", inputs={"version": "1"}, answers={"1": "yes"})
+        wait = {"Prefer": "wait=10"}
+        same = (await client.post("/runs", json={"like": run}, headers=wait)).json()
+        assert same["status"] == "completed", "the prepared answer is one of its options"
+        server.write("notes.playbook.md", ASKS.replace("Publish?", "Delete everything?"))
+        asked = (await client.post("/runs", json={"like": run}, headers=wait)).json()
+        assert asked["status"] == "awaiting_input"
+
+
+async def test_several_runs_are_resumed_within_one_budget(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {**DOCUMENTS, "look.playbook.md": FAILS}) as server, server.client() as client:
+        usage = {"usage": {"input_tokens": 10, "output_tokens": 5, "cost": 0.25}}
+        failed = []
+        for number in range(3):
+            replies = [{"reply": "gone", **usage}, {"error": "lost"}, {"reply": "seen", **usage}]
+            model = server.script(f"broken{number}.json", replies)
+            failed.append(await driven(server, "look.playbook.md", inputs={"place": f"p {number}"}, model=model))
+        (poem,) = await ended(server, 1)
+        runs = [*failed, poem, failed[0]]
+        receipt = (await client.post("/runs/resume", json={"runs": runs, "budget": 1.5, "dry_run": True})).json()
+        assert receipt["summary"] == "continues 3 runs of 4; at most 3 model calls; spends at most $1.5000 more"
+        assert [line["problem"] for line in receipt["runs"]] == [None, None, None, "the run is complete"]
+        assert [line["budget"] for line in receipt["runs"][:3]] == [0.75, 0.75, 0.75]
+        assert receipt["command"] == f"quire resume {' '.join(failed)} --budget 1.5"
+        assert {str((await server.site.runtime.row(run)).status) for run in failed} == {"failed"}
+        answer = await client.post("/runs/resume", json={"runs": runs, "budget": 1.5})
+        assert answer.status_code == 202
+        for run in failed:
+            await server.site.runs.ended(run, 10)
+            row = await server.site.runtime.row(run)
+            assert (str(row.status), row.cost) == ("completed", 0.5)
+            assert (await server.site.runtime.view(run)).pins.budget == 0.75
+        unfit: tuple[dict[str, object], ...] = ({"runs": []}, {"runs": ["x"] * 101}, {"runs": failed, "budget": -1})
+        for body in unfit:
+            assert (await client.post("/runs/resume", json=body)).status_code == 422
+        assert (await client.post("/runs/resume", json={"runs": ["nothing"]})).status_code == 404
+
+
+async def test_a_run_of_others_gives_no_options(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        run = await driven(server, "notes.playbook.md", inputs={"version": "1"}, answers={"1": "yes"}, unattended=True)
+        exported = (await client.get(f"/runs/{run}/export")).text
+        await client.request("DELETE", f"/runs/{run}", json={})
+        assert (await client.post("/runs/import", json={"text": exported})).status_code == 201
+        form = (await client.get(f"/runs/{run}/fork")).json()
+        assert (form["values"], form["options"]) == ({"version": "1"}, {})
+        answer = await client.post("/runs", json={"like": run}, headers={"Prefer": "wait=10"})
+        assert (answer.status_code, answer.json()["status"]) == (201, "awaiting_input"), answer.text

@@ -16,7 +16,18 @@ FIRST_COMMANDS = ("quire new playbook hello", "quire run hello.playbook.md", "qu
 FURTHER = "quire help VERB · quire help all · quire docs · something wrong: quire doctor"
 
 _DRIVING = {
-    "Input": ("--input", "--inputs", "--set", "--document", "--from", "--answer", "--script", "--model", "--reuse"),
+    "Input": (
+        "--input",
+        "--inputs",
+        "--set",
+        "--document",
+        "--from",
+        "--answer",
+        "--script",
+        "--model",
+        "--reuse",
+        "--like",
+    ),
     "Limits": ("--allow", "--budget", "--limit", "--break", "--force", "--unattended"),
     "Output": ("--out", "--json", "--quiet", "--detach", "--hold", "--dry-run", "--cluster"),
 }

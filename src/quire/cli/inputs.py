@@ -52,7 +52,7 @@ def read_inputs(pairs: Sequence[str], file: str | None, plan: Plan | None = None
             problems.append(str(error))
     for name, text in parse_pairs(pairs, "-i").items():
         try:
-            value = _value(name, text)
+            value = text_value(name, text)
         except CannotStart as error:
             problems.append(str(error))
             continue
@@ -234,7 +234,7 @@ def _edited(field: Field) -> str:
     return text
 
 
-def _value(name: str, text: str) -> str:
+def text_value(name: str, text: str) -> str:
     if text.startswith("@@"):
         return text[1:]
     if text == "@-":

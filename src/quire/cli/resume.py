@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from msgspec.structs import replace
 
 from quire.cli.drive import DriveOptions, SessionOptions, drive, spawn_detached, with_workspace
 from quire.cli.fork import (
@@ -22,6 +23,7 @@ from quire.cli.fork import (
 from quire.cli.inputs import parse_pairs, stdin_bytes
 from quire.cli.options import (
     Unattended,
+    budget_of,
     check_exclusive,
     driving_options,
     force_option,
@@ -32,10 +34,12 @@ from quire.cli.options import (
 from quire.cli.output import target_again
 from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import tell, with_runtime, write_json
+from quire.display.text import one_line, visible
 from quire.engine.records import Question, RunRow, Status
-from quire.errors import CannotStart, Refused, RunBusy, RunState
+from quire.errors import CannotStart, QuireError, Refused, RunBusy, RunState
 from quire.plan.vocabulary import first_label
 from quire.runs.adapters import option_by_number
+from quire.runs.outcome import EXIT_REFUSED
 from quire.runs.pins import PinnedState
 from quire.runs.scripts import with_script
 from quire.workspace.locate import account_name
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @click.command("resume", cls=Unattended)
-@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=require_text)
+@click.argument("runs", metavar="[RUN|last]...", nargs=-1, shell_complete=complete_run, callback=require_text)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="Another model for the rest of the run.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="With --document: grant a tool.")
 @force_option
+@click.option("--dry-run", is_flag=True, help="Only show which runs would continue, and the most that it costs. FREE.")
 @click.option("--detach", is_flag=True, help="Run in the background; print the run's id.")
 @click.option("--cluster", is_flag=True, help="Continue on the workers of the run's cluster, and watch it.")
 @driving_options
@@ -66,12 +71,21 @@ def resume_command(context: click.Context, /, **given: object) -> None:
 
     RUN is an id, the beginning of one, or `last`; without it, on a terminal, the only such run. Completed steps are not
     done again; the options apply to the rest of the run. With --document it continues with the edited document in a new
-    run, which keeps each recorded effect that the edited document still asks for.
+    run, which keeps each recorded effect that the edited document still asks for. Several runs continue one after
+    another, within one --budget, where a resume helps; the exit code is the highest of theirs.
     """
-    options = ForkOptions(**context.params)
+    runs = context.params.pop("runs")
+    options = ForkOptions(**context.params, run=runs[0] if len(runs) == 1 else None)
     overrides, rest, document = parse_pairs(options.sets, "--set"), options.for_the_rest(), options.document
     _check_usage(context, options.cluster, document is not None)
     manner = SessionOptions(options.as_json, options.quiet, options.unattended, given=rest)
+    if len(runs) > 1 or options.dry_run:
+        names = {name for name, value in context.params.items() if value not in (None, (), False)}
+        if others := names - _OF_SEVERAL:
+            raise click.UsageError(f"several runs, and --dry-run, do not take: {', '.join(sorted(others))}")
+        context.exit(
+            with_workspace(lambda runtime, _: _resume_all(runtime, runs, manner, options), ask=manner.interactive)
+        )
 
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
         run = await _only(runtime, "resume") if options.run is None else await runtime.find(options.run)
@@ -92,6 +106,39 @@ def resume_command(context: click.Context, /, **given: object) -> None:
         )
 
     context.exit(with_workspace(resume, ask=manner.interactive, allow=None if document is None else options.allow))
+
+
+_OF_SEVERAL = {"budget", "model", "unattended", "says_yes", "quiet", "as_json", "dry_run"}
+
+
+async def _resume_all(runtime: Runtime, names: tuple[str, ...], manner: SessionOptions, options: ForkOptions) -> int:
+    """Resume runs one after another, and return the highest exit code. The receipt is printed first."""
+    from quire.display.advice import MOST_RESUMED, resume_receipt
+
+    if len(names) > MOST_RESUMED:
+        raise click.UsageError(f"at most {MOST_RESUMED} runs are resumed at once, and these are {len(names)}")
+    runs = dict.fromkeys([await runtime.find(name) for name in names or [await _only(runtime, "resume")]])
+    views = [await runtime.view(run) for run in runs]
+    lines, receipt = resume_receipt(views, budget_of(options.budget), runtime.settings)
+    if options.dry_run and options.as_json:
+        write_json(receipt)
+    elif not manner.quiet or options.dry_run:
+        tell(receipt["summary"])
+    codes = [0]
+    for line in lines:
+        if line.problem:
+            tell(f"quire: {line.run} ({one_line(line.label)}) stays as it is: {one_line(line.problem)}")
+            codes.append(RunState.exit_code)
+        elif not options.dry_run:
+            given = manner.given if options.budget is None else replace(manner.given, budget=line.budget)
+            try:
+                codes.append(await drive(runtime, line.run, replace(manner, given=given)))
+            except QuireError as error:
+                tell(f"quire: {line.run}: {visible(str(error))}")
+                codes.append(error.exit_code)
+            if codes[-1] > EXIT_REFUSED:
+                break  # the user has stopped it
+    return 0 if options.dry_run else max(codes)
 
 
 async def _only(runtime: Runtime, verb: Literal["answer", "resume"]) -> str:

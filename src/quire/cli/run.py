@@ -16,7 +16,7 @@ from quire.cli.options import (
 
 
 @click.command("run", cls=Unattended)
-@click.argument("document", metavar="DOC", callback=require_text, shell_complete=complete_document)
+@click.argument("document", metavar="DOC", required=False, callback=require_text, shell_complete=complete_document)
 @click.argument("text", metavar="[TEXT]", nargs=-1, callback=require_text)
 @click.option(
     "-i",
@@ -41,6 +41,13 @@ from quire.cli.options import (
     shell_complete=complete_run,
     help="Reuse replies from an earlier run for identical calls.",
 )
+@click.option(
+    "--like",
+    metavar="RUN|last",
+    callback=require_text,
+    shell_complete=complete_run,
+    help="In place of DOC: an earlier run, with its inputs and options.",
+)
 @force_option
 @unattended_option("Never ask; use defaults (else yes, the first option, empty text).")
 @click.option("--detach", is_flag=True, help="Run in the background; print the run's id.")
@@ -54,6 +61,8 @@ def command(context: click.Context, /, **given: object) -> None:
     an input from a file. STEP is a label; '3>1' is step 1 of the document that step 3 calls. Ctrl-C pauses the run.
     """
     check_exclusive(context)
+    if (context.params["document"] is None) == (context.params["like"] is None):
+        raise click.UsageError("name what to run: DOC, or an earlier run with --like RUN", context)
     from quire.cli.start import Order, run_document  # the engine: not for --help
 
     context.exit(run_document(Order(**context.params)))

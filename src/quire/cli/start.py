@@ -19,7 +19,7 @@ from quire.cli.inputs import (
 )
 from quire.cli.options import budget_of, require_known
 from quire.cli.output import target
-from quire.cli.stdio import tell, wants_colour
+from quire.cli.stdio import tell, wants_colour, with_runtime
 from quire.cli.terminal import accepted_misses, starting, with_trust
 from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
@@ -33,25 +33,27 @@ from quire.workspace.locate import is_on_shelf
 if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.models.choose import Choice
+    from quire.runs.again import EarlierStart
     from quire.values import Value
 
 
 class Order(DriveOptions, frozen=True, kw_only=True):
     """The arguments and options of `quire run`, as they were given."""
 
-    document: str
+    document: str | None
     text: tuple[str, ...]
     inputs: tuple[str, ...]
     inputs_file: str | None
     reuse: str | None
+    like: str | None
 
 
 def run_document(order: Order) -> int:
     """Run a document as ordered, and return the exit code."""
-    read = document_of(order.document)
+    earlier = _earlier(order) if order.like else None
+    read = earlier.document if earlier else document_of(order.document or "")
     _show_findings(read, order.quiet)
     to = target(order.out, read.name) if order.out else None
-    manner = SessionOptions(order.as_json, order.quiet, order.unattended, to=to)
     options = RunOptions(
         model=order.spec,
         breakpoints=order.breaks,
@@ -67,6 +69,11 @@ def run_document(order: Order) -> int:
     )
     plan = read.runnable()
     inputs = _given_inputs(read, order)
+    if earlier:
+        unnamed = earlier.unnamed(options, budget=order.budget is None)
+        inputs, options = earlier.completed(inputs), replace(options, **unnamed)
+        order = replace(order, allow=options.allow, unattended=options.unattended)
+    manner = SessionOptions(order.as_json, order.quiet, order.unattended, to=to)
     ask = manner.interactive and not order.detach
 
     def opened() -> tuple[Runtime, Choice | None]:
@@ -93,6 +100,18 @@ def run_document(order: Order) -> int:
         return await _run(runtime, read, inputs, chosen, choice, manner, order.detach, order.cluster)
 
     return with_workspace(work, ask=ask, allow=order.allow, runtime=runtime)
+
+
+def _earlier(order: Order) -> EarlierStart:
+    from quire.runs.again import earlier_start
+
+    def opened() -> EarlierStart:
+        return with_runtime(lambda runtime: earlier_start(runtime, order.like or ""))
+
+    earlier = with_trust(opened, ask=SessionOptions(order.as_json, order.quiet, order.unattended).interactive)
+    if earlier.notice and not order.quiet:
+        tell(one_line(earlier.notice))
+    return earlier
 
 
 def _given_inputs(read: Document, order: Order) -> dict[str, Value]:

@@ -57,7 +57,7 @@ def perform(work: Work[Given], given: Mapping[str, Value]) -> Any:
         raise CannotStart(error.detail) from None
 
     async def performed(runtime: Runtime) -> Any:
-        return await work.run(Host(runtime, Caller()), values)
+        return await work.run(Host(runtime, Caller(edits=True)), values)
 
     return with_runtime(performed)
 

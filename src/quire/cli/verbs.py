@@ -89,6 +89,10 @@ RUNS: dict[str, Verb] = {
     "cancel": Verb("quire.cli.resume", "Verbs", "Stop a run; quire resume continues it", "runs", "WRITES"),
     "fork": Verb("quire.cli.fork", "Verbs", "Continue from the middle of a run, in a new run", "runs", "PAID, WRITES"),
     "replay": Verb("quire.cli.fork", "Verbs", "Try old runs with an edited document or another model", "runs", "FREE"),
+    "try": Verb(
+        "quire.cli.runs.try_verbs", "Verbs", "Ask the model of one step again, beside the run", "runs", "PAID, WRITES"
+    ),
+    "test": Verb("quire.cli.runs.try_verbs", "Verbs", "Make a test case of a run", "testing", "WRITES"),
     "label": Verb("quire.cli.runs.maintenance", "Verbs", "Give a run a name and a note", "runs", "WRITES"),
     "export": Verb("quire.cli.runs.transfer", "Verbs", "Write a run to one file", "runs", "WRITES"),
     "import": Verb("quire.cli.runs.transfer", "Verbs", "Read an exported run, to show or to fork it", "runs", "WRITES"),
@@ -178,6 +182,10 @@ quire runs fork last --from 3 --set depth=thorough
 quire runs fork last --document
 quire runs replay last --document
 quire runs replay last --script script.json
+quire runs try last 1 --prompt 'Say it in one word.' --dry-run
+quire runs try last 1 -n 3
+quire runs test last
+quire runs test last --write
 quire runs label last --name 'the one we sent'
 quire runs label last --note 'checked by Ada' --seen
 quire runs export last --out run.jsonl

@@ -6,21 +6,39 @@ the document. These runs get other advice, such as `fork`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from quire.display.shell_commands import OTHER, SETTING, STEP, VALUE, Blank, fork_command, resume_command, run_command
-from quire.display.text import one_line, place
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from quire.display.shell_commands import (
+    OTHER,
+    SETTING,
+    STEP,
+    VALUE,
+    Blank,
+    fork_command,
+    resume_command,
+    run_command,
+    shell_line,
+)
+from quire.display.text import money, one_line, place
+from quire.display.visible import visible
 from quire.engine.records import Status
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import CONTROL, first_label
 from quire.runs.outcome import limit_to_raise
 from quire.trust.capabilities import canonical
+from quire.wording import counted
 
 if TYPE_CHECKING:
     from quire.engine.progress import Progress
     from quire.engine.records import RunRow
     from quire.engine.thread_progress import HookView
+    from quire.runs.outcome import RunView
     from quire.values import Value
+    from quire.workspace.settings import Settings
 
 _STOPS = ("fail", "abort")
 _OUTERMOST = late_pattern(r"thread/turn\[(\d+)\]")
@@ -101,6 +119,60 @@ def next_step(row: RunRow, progress: Progress, *, asks: bool) -> dict[str, Value
 
 def _next(verb: str, why: str, command: str | None) -> dict[str, Value]:
     return {"verb": verb, "why": why, "command": command}
+
+
+_DONE = ("completed", "skipped")
+MOST_RESUMED = 100
+"""Runs that are resumed at once."""
+
+
+class ResumeLine(Struct, frozen=True):
+    """One of several runs that are to be resumed. With a `problem` it stays as it is."""
+
+    run: str
+    label: str
+    problem: str
+    cost: float | None
+    budget: float | None
+    """The budget that it continues with."""
+    calls: int | None
+    """The most model calls to come; None if they are not bounded."""
+
+
+def resume_receipt(
+    views: Sequence[RunView], budget: float | None, settings: Settings
+) -> tuple[list[ResumeLine], dict[str, Any]]:
+    """Return what a resume of several runs does: a line for each, and all of it as JSON. Of a budget for all of them
+    each run that continues has an equal part, besides the money that it has spent."""
+    from quire.runs.fork import fork_steps, rest_bounds
+
+    steps = [next_step(view.row, view.progress, asks=bool(view.questions)) for view in views]
+    able = sum(step["verb"] == "resume" for step in steps)
+    lines: list[ResumeLine] = []
+    for view, step in zip(views, steps, strict=True):
+        row = view.row
+        path = next((step.path for step in fork_steps(view) if step.status not in _DONE), "")
+        calls = rest_bounds(view, path, view.effects, view.pins, settings).model_calls.most if path else 0
+        own = view.pins.budget if budget is None else (row.cost or 0) + budget / max(1, able)
+        problem = "" if step["verb"] == "resume" else str(step["why"])
+        lines.append(ResumeLine(row.id, visible(row.label), problem, row.cost, own, calls))
+    able_lines = [line for line in lines if not line.problem]
+    left = [max(0.0, line.budget - (line.cost or 0)) for line in able_lines if line.budget is not None]
+    most = sum(left) if len(left) == len(able_lines) else None
+    calls = None if any(line.calls is None for line in able_lines) else sum(line.calls or 0 for line in able_lines)
+    words = f"continues {counted(able, 'run')}"
+    words += f" of {len(lines)}" if able < len(lines) else ""
+    words += "; any number of model calls" if calls is None else f"; at most {counted(calls, 'model call')}"
+    words += "; without a budget" if most is None else f"; spends at most {money(most) or 'nothing'} more"
+    budgets = [] if budget is None else ["--budget", f"{budget:g}"]
+    receipt: dict[str, Any] = {
+        "runs": [{**asdict(line), "problem": line.problem or None} for line in lines],
+        "calls": calls,
+        "most": most,
+        "summary": words if able else "no run continues",
+        "command": shell_line("resume", *(line.run for line in able_lines), *budgets) if able else None,
+    }
+    return lines, receipt
 
 
 def fails_again(row: RunRow) -> bool:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
-    """Return everything that a form for a fork needs: steps, inputs with their types and values, model and budget."""
+def fork_form_data(view: RunView, steps: list[ForkStep], options: Mapping[str, Value]) -> dict[str, Value]:
+    """Return everything that the forms of a fork, and of a new run like this one, need: steps, inputs with their types
+    and values, results of steps, options."""
     from quire.display.run_json import row_data
 
     return {
@@ -34,7 +35,8 @@ def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
         "steps": [_step(step) for step in steps],
         "inputs": input_schema(view.document),
         "values": dict(view.pins.inputs),
-        "named": dict(view.named),
+        "named": {**view.named, **view.progress.stores},
+        "options": {**options},
     }
 
 
@@ -89,6 +91,7 @@ def _step(step: ForkStep) -> Value:
         "reached": step.reached,
         "settable": step.settable,
         "first": step.first,
+        "names": list(step.names),
     }
 
 

@@ -64,6 +64,7 @@ def item_data(row: RunRow, now: float, result: str | None, labels: Sequence[str]
         "result": visible(cut_line(first_line(result), MOST_RESULT)) if result else None,
         "steps": {**steps_data(row, labels)} if labels else None,
         "took": round(max(0.0, end - row.created_at), 3),
+        "model": row.pins.get("instead") or row.pins.get("model"),
     }
 
 
@@ -77,9 +78,10 @@ def steps_data(row: RunRow, labels: Sequence[str]) -> dict[str, int]:
 def past_run_data(row: RunRow) -> dict[str, Value]:
     """Return a run as one of many of the same document. `elapsed` are the seconds from its start to its last change."""
     data = row_data(row)
-    names = ("id", "status", "created_at", "updated_at", "input_tokens", "output_tokens", "cost", "error", "origin")
+    names = ["id", "label", "status", "created_at", "updated_at", "input_tokens", "output_tokens", "cost", "error"]
     elapsed = round(max(0.0, row.updated_at - row.created_at), 3)
-    return {**{name: data[name] for name in names}, "model": row.pins.get("model") or "", "elapsed": elapsed}
+    model = row.pins.get("model") or ""
+    return {**{name: data[name] for name in names}, "origin": data["origin"], "model": model, "elapsed": elapsed}
 
 
 def view_data(view: RunView) -> dict[str, Value]:

@@ -108,6 +108,14 @@ def resume_command(
     return shell_line("resume", run, *words, *(["--document"] if document else []))
 
 
+def try_command(run: str, step: str, count: int = 1) -> str:
+    return shell_line("runs", "try", run, typed(step), *(["-n", str(count)] if count > 1 else []))
+
+
+def test_case_command(run: str) -> str:
+    return shell_line("runs", "test", run, "--write")
+
+
 def fork_command(
     run: str,
     step: str,

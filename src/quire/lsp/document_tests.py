@@ -7,7 +7,6 @@ case runs the document with placeholders, as `quire new test` does, so it is a c
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -25,18 +24,16 @@ from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
 from quire.library.document import load
 from quire.lsp.answers import Action, FileEdit, insertion
-from quire.lsp.document_text import free_name
 from quire.lsp.jobs import keep_newest
-from quire.patterns import late_pattern
 from quire.source import MAX_TEST_BYTES, read_source
 from quire.testing.case_results import Outcome, Totals
 from quire.testing.discovery import Selection, bench_for, own_test
-from quire.testing.drafts import case_text, file_text, flow
+from quire.testing.drafts import added_text, case_text, file_text, flow, takes_cases
 from quire.testing.expectations import seen_value
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.matchers import MISSING, Missing, shown
 from quire.testing.snapshots import SnapshotMode
-from quire.wording import cut
+from quire.wording import cut, free_name
 
 if TYPE_CHECKING:
     from quire.formats.test.expected import Check
@@ -189,9 +186,6 @@ def _texts(record: TestRecord) -> tuple[str, str]:
 
 
 WRITE_TEST = "quire.writeTest"
-_CASES = late_pattern(r"^cases:[ \t]*+(?:#[^\n]*+)?\n", re.MULTILINE)
-_NEXT_KEY = late_pattern(r"^(?![ \t#\n-])", re.MULTILINE)
-_ITEM = late_pattern(r"^([ \t]*+)- ", re.MULTILINE)
 
 
 def test_action(view: View, decision: str, title: str) -> Action | None:
@@ -201,7 +195,7 @@ def test_action(view: View, decision: str, title: str) -> Action | None:
         return None
     path = own_test(view.path)
     existing = view.folder.view(path)
-    if existing is not None and not _CASES.search(existing.source.text):
+    if existing is not None and not takes_cases(existing.source.text):
         return None
     return Action(title, "refactor", (FileEdit(path, (), creates=True),), command=WRITE_TEST, arguments=(decision,))
 
@@ -225,20 +219,12 @@ def added_case(view: View, draft: Draft) -> FileEdit:
     if existing is None:
         edit = insertion(0, file_text(Path(view.path).name, [draft]))
         return FileEdit(path, (edit,), creates=True)
-    text = existing.source.text
-    cases = _CASES.search(text)
-    if not cases:
-        raise QuireError(f"{Path(path).name} has no list of cases that a case can be added to")
     file = existing.reading.file if existing.format == "test" else None
     draft.name = free_name(draft.name, {case.name for case in file.cases} if file else (), "{} ({})")
-    after = _NEXT_KEY.search(text, cases.end())
-    end = after.start() if after and after.start() < len(text) else len(text)
-    block = text[cases.end() : end]
-    at = cases.end() + len(block.rstrip())
-    item = _ITEM.search(block)
-    indent = item[1] if item else "  "
-    new = "\n".join(indent + line.removeprefix("  ") for line in case_text(draft).splitlines())
-    return FileEdit(path, (insertion(at, ("\n" if block.strip() else "") + new),))
+    try:
+        return FileEdit(path, (insertion(*added_text(existing.source.text, draft)),))
+    except QuireError as error:
+        raise QuireError(f"{Path(path).name}: {error}") from None
 
 
 LONGEST_VALUE = 400

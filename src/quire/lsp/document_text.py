@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, chain, count
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from quire.formats.yaml.nodes import Mapping as YamlMapping
@@ -230,11 +230,6 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
         parts += [text[last : edit.span.start], edit.new]
         last = edit.span.end
     return "".join(parts) + text[last:]
-
-
-def free_name(name: str, taken: Collection[str], form: str) -> str:
-    """Return a name that is not taken: itself, or with a number from 2 on, as a form such as `{}_{}` writes it."""
-    return next(free for free in chain((name,), (form.format(name, at) for at in count(2))) if free not in taken)
 
 
 def plain_value(node: Node | None) -> Plain:

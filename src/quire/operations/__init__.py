@@ -45,6 +45,7 @@ _RUNS = "operations.runs"
 _LIST = "operations.run_list"
 _PARTS = "operations.run_parts"
 _COPIES = "operations.run_copies"
+_TRIES = "operations.run_tries"
 _QUESTIONS = "operations.questions"
 _DOCUMENTS = "operations.documents"
 _FORECASTS = "operations.forecasts"
@@ -89,9 +90,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("show_fork", "FREE", _COPIES, "GET /runs/{run}/fork"),
     Operation("preview_fork", "FREE", _COPIES, "POST /runs/{run}/fork/preview"),
     Operation("fork_run", "PAID", _COPIES, "POST /runs/{run}/fork", status=201),
+    Operation("try_step", "PAID", _TRIES, "POST /runs/{run}/tries"),
+    Operation("draft_test", "WRITES", _TRIES, "POST /runs/{run}/test"),
     Operation("start_run", "PAID", _RUNS, "POST /runs", status=201),
     Operation("show_run", "FREE", _RUNS, "GET /runs/{run}"),
     Operation("resume_run", "PAID", _RUNS, "POST /runs/{run}/resume", status=202),
+    Operation("resume_runs", "PAID", _RUNS, "POST /runs/resume", status=202),
     Operation("pause_run", "WRITES", _RUNS, "POST /runs/{run}/pause", status=202),
     Operation("cancel_run", "WRITES", _RUNS, "POST /runs/{run}/cancel", status=202),
     Operation("run_graph", "FREE", _PICTURES, "GET /runs/{run}/graph"),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SHOWN = ("case", "line", "outcome", "reason", "tags", "seconds", "problems")
 """The members of a case that the page shows."""
-_RUNNING = threading.Lock()
+RUNNING = threading.Lock()
 MOST_SEARCHED = 500
 """Test files of a workspace that are looked at for a document without a test of its own name."""
 
@@ -64,7 +64,7 @@ class DocumentTests:
         reading = self._reading(state)
         if reading is not None:
             options = FileOptions(snapshots=SnapshotMode(ci=True), coverage=True)
-            with _RUNNING:
+            with RUNNING:
                 result = run_file(reading, options)
                 self._finished[state.id] = _Finished(time.time(), _hashes(state, reading), result)
         return self.look(state)

@@ -31,6 +31,7 @@ from quire.operations.field_types import (
 from quire.operations.problems import Problem
 from quire.operations.results import Run
 from quire.runs import imports
+from quire.runs.again import given_options
 from quire.runs.diff import diff
 from quire.runs.export import export_lines
 from quire.runs.fork import Changes, fork, fork_steps, receipt
@@ -47,7 +48,8 @@ MOST_CHARACTERS = 40_000
 @operation("The steps at which a run can be forked, and the values that can be set.", OfRun, Run)
 async def show_fork(host: Host, given: OfRun) -> Value:
     view = (await host.views.of(await host.runtime.find(given.run))).view
-    return fork_form_data(view, fork_steps(view))
+    is_own = not view.pins.imported and await host.runtime.is_sealed(view.row.id)
+    return fork_form_data(view, fork_steps(view), given_options(view.pins) if is_own else {})
 
 
 class PreviewFork(RunChanges, frozen=True, kw_only=True):

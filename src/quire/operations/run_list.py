@@ -68,6 +68,7 @@ class Filters(Input, frozen=True, kw_only=True):
     since: (
         Annotated[float, Meta(description="Only runs that were started since then, in seconds since 1970.")] | UnsetType
     ) = UNSET
+    until: Annotated[float, Meta(description="Only runs that were started before then.")] | UnsetType = UNSET
     q: Annotated[
         str,
         Meta(max_length=1000, description="Words in the id, name, note, subject, title, document, error or inputs."),
@@ -84,6 +85,7 @@ class Filters(Input, frozen=True, kw_only=True):
             document=self.document,
             format=self.format,
             since=self.since or None,
+            before=self.until or None,
             words=words_of(self.q),
             origin=self.origin,
             asks=getattr(self, "asks", False),

@@ -7,12 +7,14 @@ import hashlib
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
+from msgspec.structs import replace
 
+from quire.display.advice import MOST_RESUMED, resume_receipt
 from quire.display.copies_json import pruned_data
 from quire.display.run_head_json import head_data, unreadable_head
 from quire.display.shell_commands import cancel_command, export_command, prune_command, resume_command
 from quire.engine.records import RunRow, Status
-from quire.errors import JournalMismatch, LimitReached, RunState
+from quire.errors import JournalMismatch, LimitReached, QuireError, RunState
 from quire.operations.field_types import (
     Budget,
     Input,
@@ -29,6 +31,7 @@ from quire.operations.field_types import (
 from quire.operations.problems import Problem
 from quire.operations.results import Removed, Run
 from quire.operations.shelf import pinned_file
+from quire.runs.again import earlier_start
 from quire.runs.drives import Given, checked_overrides
 from quire.runs.live_views import last_event
 from quire.stores import contract
@@ -139,13 +142,29 @@ def _document(host: Host, row: RunRow) -> dict[str, Value]:
 
 
 class StartRun(RunOptions, frozen=True, kw_only=True):
-    document: Name
+    document: Name = ""
+    like: Annotated[Name, Meta(description="A run whose document, inputs and options are taken.")] = ""
     goes_on: bool = False
 
 
 @operation("Start a run; this server drives it.", StartRun, Run)
 async def start_run(host: Host, given: StartRun) -> Value:
-    document = await asyncio.to_thread(host.shelf.meant, given.document)
+    """Start a document, or do an earlier run again: what the request names replaces what that run had."""
+    if not given.document and not given.like:
+        raise Problem.of("unfit-body", "say what to run: `document`, or `like` with the id of a run")
+    if given.like:
+        row = await host.runtime.row(await host.runtime.find(given.like))
+        file = pinned_file(host.folder, row)
+        if file is None:
+            raise Problem.of("no-such-document", f"the document of run {row.id} is not one of this workspace")
+        if given.document not in ("", file.id):
+            raise Problem.of("unfit-body", f"run {row.id} is of {file.id}, which is not {given.document}")
+        await asyncio.to_thread(host.shelf.meant, file.id)
+        earlier = await earlier_start(host.runtime, row.id, file.path)
+        unnamed = earlier.unnamed(given, budget=given.budget is UNSET)
+        document, given = earlier.document, replace(given, inputs=earlier.completed(given.inputs), **unnamed)
+    else:
+        document = await asyncio.to_thread(host.shelf.meant, given.document)
     run = await host.runtime.start(document, given.inputs, host.caller.options(given))
     return await host.begin(run, detach=given.detach, goes_on=given.goes_on)
 
@@ -180,6 +199,31 @@ async def resume_run(host: Host, given: ResumeRun) -> Value:
     )
     await host.go_on(run, given=changes, overrides=overrides)
     return await host.shown(run)
+
+
+class ResumeRuns(Input, frozen=True, kw_only=True):
+    runs: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=MOST_RESUMED)]
+    budget: Annotated[float, Meta(ge=0, description="Never spend more on all of them together.")] | UnsetType = UNSET
+    dry_run: bool = False
+
+
+@operation(
+    "Continue several runs within one budget, or tell what that would do.",
+    ResumeRuns,
+    shape(runs=list[Object], summary=str, command=str | None),
+)
+async def resume_runs(host: Host, given: ResumeRuns) -> Value:
+    """Continue those of the named runs that a resume helps; each has an equal part of the budget."""
+    runs = dict.fromkeys([await host.runtime.find(name) for name in given.runs])
+    views = [(await host.views.head(run)).view for run in runs]
+    budget = None if isinstance(given.budget, UnsetType) else given.budget
+    lines, receipt = resume_receipt(views, budget, host.runtime.settings)
+    for line in [] if given.dry_run else [line for line in lines if not line.problem]:
+        try:
+            await host.go_on(line.run, given=Given(budget=line.budget))
+        except QuireError as error:
+            receipt["runs"][lines.index(line)] |= {"problem": str(error)}
+    return receipt
 
 
 @operation("Pause a run after its current step.", OfRun, Run)

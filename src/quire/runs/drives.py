@@ -221,8 +221,9 @@ def _terms(runtime: Runtime, held: PinnedRun) -> DriveLimits:
     stops = frozenset(map(typed_way, pins.breakpoints))
     longest = runtime.settings.models.longest_timeout
     return DriveLimits(
-        stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work, pins.reply_tokens, longest
-    )
+        stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work, pins.reply_tokens, longest,
+        pins.until,
+    )  # fmt: skip
 
 
 async def letters_about(runtime: Runtime, row: RunRow, ended: DriveResult) -> tuple[Letter, ...]:

@@ -197,13 +197,11 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     A run that is not as this user wrote it is forked like one from a file: with its document and records, but without
     its grants.
     """
-    view = await runtime.view(run)
-    if not view.pins.imported and not await runtime.is_sealed(run):
-        view = replace(view, pins=replace(view.pins, imported={"status": str(view.row.status)}))
+    view = await view_to_fork(runtime, run)
     place = find_place(view.document.runnable(), step)
     if changes.sets and not place.first:
         changes = replace(changes, sets=checked_overrides(view.document, changes.sets))
-    pins, reason = _pins(runtime, view, place, changes)
+    pins, reason = pins_of_fork(runtime, view, place, changes)
     if not runtime.queue and (changes.budget is not None or changes.model):
         check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
     # Money that the old run set aside for a call is not spent again.
@@ -230,13 +228,22 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     return PreparedFork(made, history, view, place, pins, taken_over, reason)
 
 
+async def view_to_fork(runtime: Runtime, run: str) -> RunView:
+    """Return the view of a run; one that is not as this user wrote it counts as imported."""
+    view = await runtime.view(run)
+    if view.pins.imported or await runtime.is_sealed(run):
+        return view
+    return replace(view, pins=replace(view.pins, imported={"status": str(view.row.status)}))
+
+
 def pinned_texts(pins: PinnedState) -> list[str]:
     """Return the hashes of all texts that a run pins."""
     callees = [str(cast("Mapping[str, Value]", callee)["sha256"]) for callee in pins.callees.values()]
     return list(dict.fromkeys([pins.document, *callees, *([pins.bundle] if pins.bundle else [])]))
 
 
-def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[PinnedState, str]:
+def pins_of_fork(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[PinnedState, str]:
+    """Return the pins of a new run from this place on, and the reason for the choice of its model."""
     pins = view.pins
     pins = replace(
         pins,
@@ -377,6 +384,8 @@ class ForkStep(Struct, frozen=True):
     """True if values can be set for it."""
     first: bool
     """True for the first step of all: the values that can be set for it are the inputs."""
+    names: Sequence[str] = ()
+    """The results of the steps before it, by name."""
 
 
 class Receipt(Struct, frozen=True):
@@ -403,12 +412,16 @@ def fork_steps(view: RunView) -> list[ForkStep]:
         ]
     views = view.replay.progress.steps
     steps: list[ForkStep] = []
+    captures = {path: step.capture.name for path, step in plan.steps() if step.capture}
+    order = {path: number for number, (path, _) in enumerate(plan.steps())}
     for path, step in plan.stops().items():
+        earlier = (at for at in captures if order[at] < order[path] and not path.startswith(f"{at}/"))
+        names = tuple(dict.fromkeys(captures[at] for at in earlier if not captures[at].startswith("__")))
         place = find_place(plan, path)
         status = views[path].status if path in views else "pending"
         settable = place.first or place.before is not None
         reached = place.first or _is_reached(path, status)
-        steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first))
+        steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first, names))
     return steps
 
 
@@ -419,22 +432,26 @@ async def receipt(runtime: Runtime, run: str, step: str, changes: Changes) -> Re
     at = next((at for at, step in enumerate(steps) if step.path == prepared.place.path), len(steps))
     again = [step for step in steps[at:] if step.status not in _NOT_DONE]
     cost = total_cost(prepared.kept)
-    return Receipt(prepared, cost, again, len(steps) - at - len(again), _bounds(prepared, runtime.settings))
+    bounds = rest_bounds(prepared.origin, prepared.place.path, prepared.kept, prepared.pins, runtime.settings)
+    return Receipt(prepared, cost, again, len(steps) - at - len(again), bounds)
 
 
-def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
-    """Return the bounds of the rest of the run. Those of a directive are the turns that it has left."""
-    plan = fork.origin.document.runnable()
+def rest_bounds(
+    view: RunView, path: str, kept: Sequence[EffectRecord], pins: PinnedState, settings: Settings
+) -> PlanBounds:
+    """Return the bounds of the rest of a run, from the step at a path. Those of a directive are the turns that it has
+    left."""
+    plan = view.document.runnable()
     foresight = Foresight(settings)
     if plan.thread:
         whole = foresight.bounds(plan)
-        limit = fork.origin.thread.limits.as_value().get("turns") if fork.origin.thread else None
+        limit = view.thread.limits.as_value().get("turns") if view.thread else None
         most = limit if isinstance(limit, int) else whole.model_calls.most
-        done = len(_turns(fork.kept))
+        done = len(_turns(kept))
         return replace(whole, model_calls=Range(1, None if most is None else max(1, most - done)))
-    body = rest_of(plan.body, fork.place.path)
-    # Steps before the fork may have written any name, also that of an input; nothing is known of those values.
-    inputs = {name: value for name, value in fork.pins.inputs.items() if name not in plan.written}
+    body = rest_of(plan.body, path)
+    # Steps before it may have written any name, also that of an input; nothing is known of those values.
+    inputs = {name: value for name, value in pins.inputs.items() if name not in plan.written}
     return foresight.bounds(replace(plan, body=body, declared=None), inputs=inputs, is_rest=True)
 
 

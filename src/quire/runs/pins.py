@@ -276,7 +276,16 @@ class PinnedRun(Struct, frozen=True):
     def walk(self, work: PureWork) -> Walk:
         """Return the walk through the document from its start; the driver answers recorded effects from the journal.
         Pure work is counted in `work`."""
-        pins, setting = self.pins, replace(self.setting, work=work)
+        walk = self._walk(replace(self.setting, work=work))
+        if not self.pins.until:
+            return walk
+        from quire.engine.interpreter.until import ends_after
+
+        temperature = self.pins.origin.get("temperature")
+        return ends_after(walk, self.pins.until, temperature if isinstance(temperature, int | float) else None)
+
+    def _walk(self, setting: Environment) -> Walk:
+        pins = self.pins
         match self.plan.format:
             case "pipeline":
                 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline

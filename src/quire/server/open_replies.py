@@ -34,7 +34,7 @@ class OpenReply(Struct):
         return self.end - self.first
 
     def drop(self, most: int) -> None:
-        """Drop the oldest pieces beyond so many characters."""
+        """Drop the oldest pieces beyond a number of characters."""
         while self.size > most and self.pieces:
             self.first += len(self.pieces.popleft())
 

@@ -78,8 +78,11 @@ class RunIndexer:
         return self._task is None or self._task.done()
 
     async def heads(self, runs: Sequence[str]) -> dict[str, str]:
-        """Return the beginnings of the artifacts of runs. A list waits for them only if a run is not in the index."""
-        await self.ready(0 if (self._stamps or {}).keys() >= set(runs) else SECONDS_OF_LIST)
+        """Return the beginnings of the artifacts of completed runs. A list waits for them only if one is not in the
+        index as such."""
+        stamps = self._stamps or {}
+        is_known = all(stamps.get(run, "").startswith(Status.COMPLETED) for run in runs)
+        await self.ready(0 if is_known else SECONDS_OF_LIST)
         try:
             return await asyncio.to_thread(self.index.heads, runs) if runs else {}
         except (sqlite3.Error, OSError):

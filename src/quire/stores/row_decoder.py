@@ -109,7 +109,7 @@ def run_row(row: Row) -> RunRow:
         ended_by=_texts(row[14]),
         epoch=row[15],
         pins=pins,
-        # Runs of 0.1.0 have no subject: it is made whenever they are read.
+        # Runs of 0.1.0 have no subject: it is made at each read.
         subject=row[17] or subject_of(pins.get("inputs"), row[1], float(row[6])),
         name=row[18],
         note=row[19],

@@ -60,6 +60,8 @@ class RunFilters(Struct, frozen=True):
     format: str = ""
     since: float | None = None
     """The earliest start, in seconds since 1970."""
+    before: float | None = None
+    """The time before which runs were started."""
     words: tuple[str, ...] = ()
     """Each stands in the id, the title, the document, the error or the inputs. The case of ASCII letters does not
     count."""
@@ -73,6 +75,8 @@ class RunFilters(Struct, frozen=True):
     """The seconds from the start to the last change."""
     tries: bool = False
     """Also tries, which end after one step."""
+    tries_before: float | None = None
+    """Only tries that were made before this moment."""
 
 
 class RunPage(Struct, frozen=True):
@@ -211,6 +215,8 @@ class RunQueries:
             conditions.append(("r.format = ?", (filters.format,)))
         if filters.since is not None:
             conditions.append(("r.created_at >= ?", (filters.since,)))
+        if filters.before is not None:
+            conditions.append(("r.created_at < ?", (filters.before,)))
         if filters.origin:
             conditions.append((sql.FORK_OF, (filters.origin, filters.origin)))
         if filters.asks:
@@ -219,7 +225,9 @@ class RunQueries:
             conditions.append((f"{sql.LAST_COST} >= ?", (filters.min_cost,)))
         if filters.min_took is not None:
             conditions.append((f"{self._key('took')} >= ?", (filters.min_took,)))
-        if not filters.tries:
+        if filters.tries_before is not None:
+            conditions.append(("r.until IS NOT NULL AND r.created_at < ?", (filters.tries_before,)))
+        elif not filters.tries:
             conditions.append(("r.until IS NULL", ()))
         for word in filters.words:
             # In the pins a word stands as JSON has it, with its quotes and control characters escaped.

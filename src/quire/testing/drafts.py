@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.formats.test.syntax import Case, Entry, FileContent, GivenAnswer, Script, Setting, ToolScript
+from quire.errors import QuireError
+from quire.formats.test.syntax import Case, Entry, FileContent, GivenAnswer, Script, ScriptedError, Setting, ToolScript
 from quire.patterns import late_pattern
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Select
@@ -31,11 +33,15 @@ class DraftReply(Struct, frozen=True):
     item: int | None = None
     calls: tuple[tuple[str, Mapping[str, Value]], ...] = ()
     any_times: bool = False
+    error: str = ""
+    """The message of a call that fails in place of a reply."""
 
     @property
     def entry(self) -> Entry:
         sent = self.value if isinstance(self.value, str) else encode(self.value)
         times = None if self.any_times else 1
+        if self.error:
+            return Entry(step=self.step, item=self.item, error=ScriptedError("error", self.error), times=times)
         return Entry(step=self.step, item=self.item, reply=sent, calls=self.calls, times=times)
 
 
@@ -44,7 +50,8 @@ class Draft(Struct):
 
     name: str = ""
     inputs: Mapping[str, Value] = field(default_factory=dict)
-    replies: dict[tuple[str, int | None], DraftReply] = field(default_factory=dict)
+    replies: dict[tuple[str | int | None, ...], DraftReply] = field(default_factory=dict)
+    """By step and item, in the order in which they are sent."""
     answers: dict[str, str] = field(default_factory=dict)
     tools: dict[str, Value] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
@@ -150,6 +157,31 @@ def _read(step: Step) -> Iterator[str]:
         yield from names_in(formula.compiled.expression.root)
 
 
+_CASES = late_pattern(r"^cases:[ \t]*+(?:#[^\n]*+)?\n", re.MULTILINE)
+_NEXT_KEY = late_pattern(r"^(?![ \t#\n-])", re.MULTILINE)
+_ITEM = late_pattern(r"^([ \t]*+)- ", re.MULTILINE)
+
+
+def takes_cases(text: str) -> bool:
+    """Tell whether a case can be added to the text of a test."""
+    return _CASES.search(text) is not None
+
+
+def added_text(text: str, draft: Draft) -> tuple[int, str]:
+    """Return the lines that add a case to the text of a test, and where. Raises `QuireError` for a test that is written
+    in another way. The names of cases differ."""
+    cases = _CASES.search(text)
+    if not cases:
+        raise QuireError("it has no list of cases that a case can be added to")
+    after = _NEXT_KEY.search(text, cases.end())
+    end = after.start() if after and after.start() < len(text) else len(text)
+    block = text[cases.end() : end]
+    item = _ITEM.search(block)
+    indent = item[1] if item else "  "
+    new = "\n".join(indent + line.removeprefix("  ") for line in case_text(draft).splitlines())
+    return cases.end() + len(block.rstrip()), ("\n" if block.strip() else "") + new
+
+
 _HEAD = """\
 # The replies, answers and inputs are placeholders: put in what a model and a person would really say.
 # {next} Keys: quire docs test-files, or quire test --schema.
@@ -161,10 +193,13 @@ _PLAIN = late_pattern(r"[A-Za-z_][A-Za-z0-9_/-]*")
 _WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 
 
-def file_text(document: str, drafts: Sequence[Draft]) -> str:
-    """Return the text of a test file. Inputs that all cases share become defaults."""
+def file_text(document: str, drafts: Sequence[Draft], *, recorded: bool = False) -> str:
+    """Return the text of a test file. Inputs that all cases share become defaults. Recorded drafts have no
+    placeholders, which the first lines are about."""
     further = _WRITE if any(draft.expect is None for draft in drafts) else _ADD
     lines = [_HEAD.format(document=_scalar(document), next=further).rstrip("\n")]
+    if recorded:
+        lines = lines[0].splitlines()[-1:]
     first = drafts[0].inputs if drafts else {}
     shared = {name: value for name, value in first.items() if all(draft.inputs.get(name) == value for draft in drafts)}
     if shared:
@@ -216,12 +251,14 @@ def _model(replies: Sequence[DraftReply]) -> list[str]:
 
 
 def _reply(reply: DraftReply) -> str:
-    if reply.item is None and isinstance(reply.value, str) and not reply.calls and not reply.any_times:
+    if reply.item is None and isinstance(reply.value, str) and not (reply.calls or reply.any_times or reply.error):
         return _scalar(reply.value)
     parts: list[str] = []
     if reply.item is not None:
         parts.append(f"item: {reply.item}")
-    if reply.calls:
+    if reply.error:
+        parts.append(f"error: {_scalar(reply.error)}")
+    elif reply.calls:
         calls = ", ".join(f"{{name: {_scalar(name)}, input: {flow(arguments)}}}" for name, arguments in reply.calls)
         parts.append(f"tool_calls: [{calls}]")
     else:

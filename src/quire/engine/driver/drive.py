@@ -13,6 +13,7 @@ from quire.engine.driver.branches import Branch
 from quire.engine.driver.journal import CancelRequested, Journal, Ledger
 from quire.engine.driver.model_calls import lost_calls
 from quire.engine.driver.walker import DriveLimits, Walker
+from quire.engine.interpreter.until import StepReached
 from quire.engine.records import Answer, Batch, Lease, Letter, RunUpdate, Status
 from quire.engine.requests import Failure, Walk
 from quire.errors import JournalMismatch, LimitReached, QuireError, StepFailed
@@ -142,8 +143,13 @@ class Drive:
     async def _end(self, main: asyncio.Task[Value]) -> DriveResult:
         try:
             result = main.result()
-        except (StepFailed, LimitReached, JournalMismatch, CancelRequested, asyncio.CancelledError) as error:
+        except (StepReached, StepFailed, LimitReached, JournalMismatch) as error:
             return await self._end_by(error)
+        except (CancelRequested, asyncio.CancelledError) as error:
+            return await self._end_by(error)
+        return await self._complete(result)
+
+    async def _complete(self, result: Value) -> DriveResult:
         self._compare_with_proven()
         self._ledger.feed.say("run_completed", live=_told(result))
         ended = DriveResult(Status.COMPLETED, self._ledger.position, result)
@@ -152,6 +158,8 @@ class Drive:
 
     async def _end_by(self, error: BaseException) -> DriveResult:
         match error:
+            case StepReached():
+                return await (self._end_by(error.failure) if error.failure else self._complete(error.result))
             case StepFailed():
                 # The record that a fan was aborted is not a failure of its own: it is not reported, and it is removed
                 # at once.

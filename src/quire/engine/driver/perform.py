@@ -62,8 +62,9 @@ class Performer:
     def changes_the_world(self, request: Effect) -> bool:
         return isinstance(request, ToolRequest) and self._ports.tools.effect_class(request) == "write"
 
-    def _reads(self, tool: str) -> bool:
-        return self._ports.tools.effect_class(ToolRequest("", "", "", tool, {})) == "read"
+    def writes(self, request: ToolRequest) -> bool:
+        """Tell whether a tool may do more than read."""
+        return self._ports.tools.effect_class(request) != "read"
 
     def intent(self, request: Effect) -> EffectRecord:
         return EffectRecord(
@@ -99,7 +100,7 @@ class Performer:
                     if request.grants is None:
                         offers = await self._ports.tools.offers(request.names)
                         if request.reads_only:
-                            offers = [offer for offer in offers if self._reads(offer.name)]
+                            offers = [offer for offer in offers if not self.writes(of_name(offer.name))]
                         value = copy([[offer.name, offer.description, offer.schema] for offer in offers])
                     else:
                         offers = await self._ports.tools.offers_under(request.grants)
@@ -340,6 +341,11 @@ class Performer:
 
     def effect_id(self, path: str) -> str:
         return effect_id(self._run, path)
+
+
+def of_name(tool: str) -> ToolRequest:
+    """Return the request of a tool that its name alone identifies, to ask about the tool."""
+    return ToolRequest("", "", "", tool, {})
 
 
 def effect_id(run: str, path: str) -> str:

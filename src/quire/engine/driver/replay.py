@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from quire.engine.driver.journal import SPENT, Journal, abort_path
 from quire.engine.events import replayed_event
+from quire.engine.interpreter.until import StepReached
 from quire.engine.premises import PURE_WORK, REPLAY_FACTOR, PureWork, replay_exhausted
 from quire.engine.progress import Progress
 from quire.engine.requests import Boundary, Effect, Emit, Fan, Metering, Outcome, Spawn, Walk, WorkCheck
@@ -75,6 +76,9 @@ async def replay(
         replayed.finished = True
     except _Blocked:
         pass
+    except StepReached as reached:
+        replayed.finished, replayed.failure = reached.failure is None, reached.failure
+        replayed.result = reached.result if replayed.finished else None
     except StepFailed as error:
         replayed.failure = error
     return replayed

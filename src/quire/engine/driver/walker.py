@@ -19,6 +19,7 @@ from quire.engine.driver.model_calls import ModelCalls
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.tasks import Children
 from quire.engine.events import replayed_event
+from quire.engine.interpreter.until import is_within
 from quire.engine.premises import PURE_WORK, REPLAY_FACTOR, REPLY_TOKENS, TIMEOUT, exhausted, replay_exhausted
 from quire.engine.requests import (
     UNCERTAIN,
@@ -54,6 +55,8 @@ STOP_SECONDS = 1.0
 WORKED = "pure_work"
 """Failure kind of a step that is not begun because the run has used up its pure work."""
 
+NO_CHANGES = "a try changes nothing in the world: this tool does not run in one"
+
 REPLAY_TURNS = 5
 """Turns of the event loop without any progress after which a replay counts as finished."""
 
@@ -75,6 +78,8 @@ class DriveLimits(Struct, frozen=True):
     there was such a limit."""
     timeout: float = TIMEOUT
     """The longest silence of any service, where a request sets none."""
+    until: str = ""
+    """The path of the step after which a try ends: it performs no other, and nothing that changes the world."""
 
 
 class Walker:
@@ -165,8 +170,10 @@ class Walker:
                 await self._stop_at(request, branch)
             return {}
         self._ledger.position = request.label
-        if self.stopping:
+        if self.stopping or (self._terms.until and not is_within(request.path, self._terms.until)):
             await self._rest_for_good(request.path, branch)
+        if self._terms.until and isinstance(request, ToolRequest) and self._performer.writes(request):
+            return await self._finish(self._performer.refused(request, NO_CHANGES, "denied"))
         if self._resumed and not branch.live:
             await self._let_others_replay()
         branch.mark_live()

@@ -15,7 +15,6 @@ from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, Matc
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, ActionKind, change, insertion
 from quire.lsp.document_tests import test_action
-from quire.lsp.document_text import free_name
 from quire.lsp.pipeline.tree import cursor_place, item_at, labelled, part_at, pipeline_at, way_to
 from quire.lsp.yaml_scan import closing
 from quire.patterns import late_pattern
@@ -23,6 +22,7 @@ from quire.plan.built_in_tools import ASK, built_in_tool
 from quire.source import Source, Span, line_start
 from quire.testing.coverage.decisions import decision_id
 from quire.testing.coverage.pipeline_decisions import YamlPositions
+from quire.wording import free_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

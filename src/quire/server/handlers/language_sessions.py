@@ -89,7 +89,7 @@ class LanguageSession:
             session.take(message)
         asked = {message["id"] for message in messages if "id" in message}
         while (wait := session.wait) is not None and wait <= QUIET_SECONDS and not self.is_ended:
-            # Work that nobody waits for makes room for the next request.
+            # Work without a waiting request makes room for the next request.
             if time.monotonic() > until or (not asked and self._turn > turn):
                 return sent, False
             session.work() if wait == 0 else time.sleep(wait)

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useState } from "./html.js";
 
 const PAGE = 100;
 const LOOK_MS = 400;
+const RESULT_MS = 1500;
 
 /** @typedef {import("./api.js").Problem} Problem */
 /**
@@ -29,6 +30,8 @@ class RunPages {
     this.gone = false;
     this.loading = false;
     this.timer = 0;
+    /** Runs whose result was looked for once more. @type {Set<string>} */
+    this.awaited = new Set();
   }
 
   /** @param {Partial<Pages>} changes */
@@ -81,32 +84,37 @@ class RunPages {
   }
 
   /** Takes changes of runs: known ones change in their place, new ones are counted. @param {any} data */
-  hear({ rows, more, gone }) {
+  hear({ rows, gone }) {
     const changed = new Map(rows.map((/** @type {any} */ row) => [row.id, row]));
     const lost = new Set(gone);
-    const shown = this.state.rows.filter((row) => !lost.has(row.id)).map((row) => changed.get(row.id) ?? row);
-    const known = new Set(shown.map((row) => row.id));
-    this.set({ rows: shown });
-    if (more || [...changed.keys()].some((id) => !known.has(id))) this.lookSoon();
+    const shown = this.state.rows.filter((row) => !lost.has(row.id));
+    this.set({ rows: shown.map((row) => ({ ...row, ...changed.get(row.id) })) });
+    this.lookSoon();
   }
 
-  lookSoon() {
+  lookSoon(after = LOOK_MS) {
     this.timer ||= setTimeout(() => {
       this.timer = 0;
       this.look().catch(() => {});
-    }, LOOK_MS);
+    }, after);
   }
 
-  /** Counts the runs at the top that the list does not show yet. */
+  /** Reads the first page again: it counts the runs that the list does not show yet, and has the results of the others. */
   async look() {
     const { items } = await this.read();
-    const known = new Set(this.state.rows.map((row) => row.id));
-    const top = this.state.rows[0];
-    const fresh = items.filter((/** @type {any} */ row) =>
-      !known.has(row.id) && (!top || row.created_at >= top.created_at)
-    );
-    if (!this.state.rows.length && fresh.length) return this.load();
-    this.set({ fresh: fresh.length, more: fresh.length === PAGE });
+    const rows = this.state.rows;
+    const known = new Set(rows.map((row) => row.id));
+    const newest = rows.reduce((most, row) => Math.max(most, row.created_at), 0);
+    const fresh = items.filter((/** @type {any} */ row) => !known.has(row.id) && row.created_at >= newest);
+    if (!rows.length && fresh.length) return this.load();
+    const now = new Map(items.map((/** @type {any} */ row) => [row.id, row]));
+    this.set({ rows: rows.map((row) => now.get(row.id) ?? row), fresh: fresh.length, more: fresh.length === PAGE });
+    // The server reads the result of a run a moment after its end.
+    const due = items.filter((/** @type {any} */ row) => row.status === "completed" && !row.result);
+    if (due.some((/** @type {any} */ row) => known.has(row.id) && !this.awaited.has(row.id))) {
+      due.forEach((/** @type {any} */ row) => this.awaited.add(row.id));
+      this.lookSoon(RESULT_MS);
+    }
   }
 
   /** @returns {() => void} stops it */

@@ -14,6 +14,7 @@ const SCREENS = [
   ["/search", () => import("./screens/search.js"), "Search"],
   ["/runs", () => import("./screens/runs.js"), "Runs"],
   ["/compare/:a/:b", () => import("./screens/compare.js"), "Compare"],
+  ["/runs/:run/try/*path", () => import("./screens/try.js"), "Try"],
   ["/runs/:run/fork", () => import("./screens/fork.js"), "Fork"],
   ["/trust", () => import("./screens/trust.js"), "Trust"],
   ["/health", () => import("./screens/health.js"), "Health"],

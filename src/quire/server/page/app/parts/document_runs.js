@@ -30,7 +30,7 @@ export function DocumentRuns({ id }) {
             <li key=${row.id}>
               <${Link} to="/runs/${part(row.id)}" class="row">
                 <${Status} status=${row.status} />
-                <span class="row-title ${row.label ? "" : "mono"}">${row.label ?? row.id}</span>
+                <span class="row-title">${row.label}</span>
                 <span class="soft number">${duration(row.elapsed)}</span>
                 <span class="soft number">${money(row.cost)}</span>
                 <span class="soft number"><${Age} at=${row.updated_at} /></span>

@@ -1,12 +1,8 @@
-// The receipt of a fork: what it keeps, what it does again, how much at most. And what comes after the click.
+// The receipt of a fork: what it keeps, what it does again, how much at most.
 
-import { part } from "../api.js";
 import { html } from "../html.js";
-import { useResource } from "../resource.js";
-import { Link } from "../router.js";
 import { money, number, plural } from "../words.js";
-import { Command, Placeholder, ProblemBox, Status } from "./basics.js";
-import { Icon } from "./icon.js";
+import { Command, Placeholder, ProblemBox } from "./basics.js";
 
 const MOST_NAMED = 8;
 
@@ -48,27 +44,4 @@ export function ForkReceipt({ receipt, problem, stale }) {
 function range({ least, most }) {
   if (most === null) return least ? `${number(least)} or more` : "any number";
   return least === most ? number(most) : `${number(least)} to ${number(most)}`;
-}
-
-/** @param {{ origin: string, made: string }} props */
-export function ForkResult({ origin, made }) {
-  const mine = (/** @type {import("../feed.js").Frame} */ frame) =>
-    frame.event === "runs" && frame.data.rows.some((/** @type {any} */ row) => row.id === made);
-  const { data: head, problem } = useResource(`/runs/${part(made)}`, mine);
-  return html`
-    <section class="card fork-made" aria-label="The fork">
-      <p><${Icon} name="check" /><strong>The fork is ${head
-        ? html`<${Status} status=${head.status} />`
-        : "started"}</strong></p>
-      <p class="soft">Run <code>${made}</code>, from step ${head?.origin?.step} of <code>${origin}</code>.</p>
-      ${problem && html`<${ProblemBox} problem=${problem} />`}
-      <div class="actions">
-        <${Link} class="button primary" to="/runs/${part(made)}">Open the fork</${Link}>
-        <${Link} class="button" to="/compare/${part(origin)}/${part(
-          made,
-        )}"><${Icon} name="compare" />Compare with its origin</${Link}>
-        <${Link} class="button plain" to="/runs/${part(origin)}/fork">Fork once more</${Link}>
-      </div>
-    </section>
-  `;
 }

@@ -8,6 +8,7 @@ import { Command, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { ResumeForm } from "./run_resume.js";
+import { Drawer } from "./start_run.js";
 
 /** @type {Record<string, { word: string, icon: string, kind?: string }>} */
 const SHOWN = {
@@ -56,10 +57,7 @@ export function RunActions({ head, store, answer }) {
         return setAsked(name);
     }
   };
-  const document = `/documents/${part(head.document_id ?? head.document)}`;
-  const further = head.next?.verb === "again"
-    ? { words: "Run again", to: `${document}?tab=run` }
-    : head.next?.verb === "fix" && { words: "Open the document", to: `${document}?tab=source` };
+  const { document_id: document, next } = head;
   /** @param {any} action */
   const button = (action) => {
     const { word, icon, kind = "" } = SHOWN[action.name];
@@ -71,10 +69,20 @@ export function RunActions({ head, store, answer }) {
         onClick=${() => act(action)}><${Icon} name=${icon} />${word}</button>
     `;
   };
+  const first = next?.verb === "again";
+  const again = document && html`
+    <button type="button" class="button ${first ? "primary" : "act-again"}" title="quire run --like ${head
+      .id}" disabled=${away}
+      onClick=${() => setAsked("again")}><${Icon} name="again" />Run again</button>
+  `;
   return html`
     <div class="run-actions">
-      ${further && html`<${Link} class="button" to=${further.to}>${further.words}</${Link}>`}
+      ${first && again}
       ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
+      ${document && next?.verb === "fix" && html`
+        <${Link} class="button" to="/documents/${part(document)}?tab=source">Open the document</${Link}>
+      `}
+      ${!first && again}
       <details class="menu" onToggle=${(/** @type {any} */ event) => setMenu(event.currentTarget.open)}>
         <summary class="icon-button" aria-label="All actions" title="All actions"><${Icon} name="more" /></summary>
         ${menu &&
@@ -85,10 +93,14 @@ export function RunActions({ head, store, answer }) {
                 html`<${Command} command=${action.command} label="${SHOWN[action.name].word} as a command" />`
               }</li>`
             )
+          }${
+            again &&
+            html`<li>${again}<${Command} command="quire run --like ${head.id}" label="Run again as a command" /></li>`
           }</ul>`}
       </details>
     </div>
     ${problem && !asked && html`<${ProblemBox} problem=${problem} />`}
+    ${asked === "again" && html`<${Drawer} document=${document} like=${head.id} onClose=${() => setAsked("")} />`}
     ${asked === "resume" && html`
       <${Dialog} title="Resume this run" onClose=${() => setAsked("")}>
         <${ResumeForm} head=${head} problem=${problem} resume=${(/** @type {any} */ body) =>

@@ -55,6 +55,9 @@ function RunForm({ id, data, like }) {
   const [problem, setProblem] = useState(/** @type {import("../api.js").Problem | null} */ (null));
 
   const { inputs, wrong, words } = readAll(properties, data.inputs.additionalProperties, texts);
+  for (const name of kept?.redacted ?? []) {
+    if (!Object.hasOwn(inputs, name)) wrong[names.includes(name) ? name : MORE] = `${name} was redacted: give it again`;
+  }
   const body = { inputs, ...optionsBody(options, data.format) };
   const forecast = usePosted(`/documents/${part(id)}/preflight`, body, PAUSE, true);
   useEffect(() => {
@@ -86,12 +89,12 @@ function RunForm({ id, data, like }) {
     setTried(true);
     setProblem(null);
     if (busy) return;
-    const named = names.find((name) => wrong[name] || own(forecast.data?.inputs, name));
+    // A forecast that is still asked for is about an earlier text: then the server says what is wrong.
+    const named = names.find((name) => wrong[name] || (!forecast.busy && own(forecast.data?.inputs, name)));
     if (named) return focusOn(named);
     setBusy(true);
     try {
-      const again = like ? { like: like.id } : {};
-      const row = await post("/runs", { document: id, ...again, ...body, goes_on: options.goesOn });
+      const row = await post("/runs", { document: id, ...body, goes_on: options.goesOn });
       go(`/runs/${part(row.id)}`);
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
@@ -149,16 +152,24 @@ function RunForm({ id, data, like }) {
 
 /** The form filled as a run was. A redacted value has to be typed again. @param {Record<string, any>} properties @param {any} run */
 function likeRun(properties, run) {
-  const { values: inputs, model, budget } = run;
-  const known = Object.entries(inputs).filter(([, value]) => !REDACTED.test(JSON.stringify(value)));
+  const { values = {}, options = {} } = run;
+  const known = Object.entries(values).filter(([, value]) => !REDACTED.test(JSON.stringify(value)));
   const named = known.filter(([name]) => Object.hasOwn(properties, name));
   const more = Object.fromEntries(known.filter(([name]) => !Object.hasOwn(properties, name)));
+  const { model, budget, breakpoints, answers, limits, unattended } = options;
+  const set = { model, budget: budget === undefined ? budget : `${budget}`, breakpoints, answers, unattended };
   return {
     inputs: {
       ...Object.fromEntries(named.map(([name, value]) => [name, firstText(properties[name], value)])),
       ...(Object.keys(more).length ? { [MORE]: JSON.stringify(more, null, 2) } : {}),
     },
-    options: { ...(model ? { model } : {}), ...(typeof budget === "number" ? { budget: `${budget}` } : {}) },
+    options: {
+      ...Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined)),
+      ...(limits
+        ? { limits: Object.fromEntries(Object.entries(limits).map(([name, value]) => [name, `${value}`])) }
+        : {}),
+    },
+    redacted: Object.keys(values).filter((name) => REDACTED.test(JSON.stringify(values[name]))),
   };
 }
 

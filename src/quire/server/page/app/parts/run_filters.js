@@ -1,95 +1,117 @@
-// Filters of the list of runs: one search box, statuses as chips with their numbers, and the rest as fields. All of it
-// is in the address.
+// Filters of the list of runs, all of them in the address, and views: addresses that this browser keeps by a name.
 
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { useResource } from "../resource.js";
-import { place, setQuery } from "../router.js";
-import { number, shown } from "../words.js";
+import { go, Link, place, setQuery } from "../router.js";
+import { moment, number, shown, STATUSES } from "../words.js";
+import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
+import { COLUMNS, SORTS } from "./run_row.js";
 
-/** Statuses in the order of the chips: those that want something from the user first. */
-const ORDER = [
-  "awaiting_input",
-  "running",
-  "paused",
-  "interrupted",
-  "failed",
-  "pending",
-  "completed",
-  "cancelled",
-  "expired",
-];
 /** Ages in the address, in seconds. @type {Record<string, [string, number]>} */
 const AGES = {
-  "1h": ["in the last hour", 3600],
-  "24h": ["in the last 24 hours", 86_400],
-  "7d": ["in the last 7 days", 604_800],
-  "30d": ["in the last 30 days", 2_592_000],
+  "1h": ["last hour", 3600],
+  "24h": ["last 24 hours", 86_400],
+  "7d": ["last 7 days", 604_800],
+  "14d": ["last 14 days", 1_209_600],
+  "30d": ["last 30 days", 2_592_000],
 };
-const FORMATS = ["playbook", "pipeline", "directive"];
+const COSTS = ["0.01", "0.1", "0.5", "1", "10"];
+/** @type {[string, string][]} */
+const TIMES = [["10", "10 s"], ["60", "1 min"], ["600", "10 min"], ["3600", "1 h"]];
+/** Filters that the API takes as they are in the address, under its names. */
+const NAMES = { q: "q", document: "document", format: "format", origin: "origin", min_cost: "cost", min_took: "took" };
+const KEPT = { views: "quire-views", columns: "quire-columns" };
+const MOST_VIEWS = 20;
+const MOST_NAME = 60;
 
-/** @typedef {{ q: string, statuses: string[], format: string, since: string, document: string, origin: string, asks: boolean }} Filters */
+/** @typedef {{ list: string, counts: string, is: boolean }} Queries `is` tells whether anything is filtered */
 
-/** @returns {Filters} the filters of the address */
-export function filtersHere() {
+/** @returns {Queries} the queries of the API for the filters of the address */
+export function useQueries() {
   const { query } = place.value;
-  const statuses = (query.get("status") ?? "").split(",").filter((one) => ORDER.includes(one));
-  return {
-    q: query.get("q") ?? "",
-    statuses,
-    format: query.get("format") ?? "",
-    since: query.get("since") ?? "",
-    document: query.get("document") ?? "",
-    origin: query.get("origin") ?? "",
-    asks: query.get("asks") === "1",
-  };
-}
-
-/**
- * @param {Filters} filters
- * @returns {{ list: string, counts: string }} the queries of the API
- */
-export function useQueries({ q, statuses, format, since, document, origin, asks }) {
+  const since = query.get("since") ?? "";
   // The moment stays the same while the filter does: otherwise the list would be read again and again.
-  const from = useMemo(
-    () => AGES[since] ? Math.floor(Date.now() / 1000) - AGES[since][1] : Number(since) || undefined,
-    [since],
-  );
+  const from = useMemo(() => AGES[since] ? Math.floor(Date.now() / 1000) - AGES[since][1] : Number(since), [since]);
   const shared = new URLSearchParams();
-  for (const [name, value] of Object.entries({ q: q.trim(), format, since: from, document, origin })) {
-    if (value) shared.set(name, String(value));
+  for (const [name, key] of Object.entries(NAMES)) {
+    const value = query.get(key)?.trim();
+    if (value && (!name.startsWith("min") || Number(value) >= 0)) shared.set(name, value);
   }
+  if (from) shared.set("since", String(from));
+  if (Number(query.get("until"))) shared.set("until", query.get("until") ?? "");
   const list = new URLSearchParams(shared);
-  statuses.forEach((status) => list.append("status", status));
-  if (asks) list.set("asks", "true");
-  return { list: list.toString(), counts: shared.toString() };
+  statusesHere().forEach((status) => list.append("status", status));
+  if (query.get("asks") === "1") list.set("asks", "true");
+  const is = list.size > 0;
+  const sort = query.get("sort") ?? "";
+  if (Object.hasOwn(SORTS, sort)) list.set("sort", sort);
+  return { list: list.toString(), counts: shared.toString(), is };
 }
 
-/** @param {Filters} filters @returns {boolean} */
-export function isFiltered({ q, statuses, format, since, document, origin, asks }) {
-  return Boolean(q || statuses.length || format || since || document || origin || asks);
+function statusesHere() {
+  return (place.value.query.get("status") ?? "").split(",").filter((status) => Object.hasOwn(STATUSES, status));
 }
 
 export function clearFilters() {
-  setQuery({
-    q: undefined,
-    status: undefined,
-    format: undefined,
-    since: undefined,
-    document: undefined,
-    origin: undefined,
-    asks: undefined,
-  });
+  const names = [...Object.values(NAMES), "since", "until", "status", "asks"];
+  setQuery(Object.fromEntries(names.map((name) => [name, undefined])));
 }
 
-/** @param {{ filters: Filters, counts: any }} props */
-export function RunFilters({ filters, counts }) {
+/** @param {{ counts: any, columns: string[], setColumns: (columns: string[]) => void }} props */
+export function RunFilters({ counts, columns, setColumns }) {
+  // All documents are read and checked for their list, so it is asked for only when it is wanted.
+  const [wanted, setWanted] = useState(false);
+  const documents = useResource(wanted ? "/documents" : null, (frame) => frame.event === "documents");
+  const { query } = place.value;
+  const total = counts?.statuses ?? {};
+  const statuses = statusesHere();
+  const several = statuses.length > 1
+    ? [[statuses.join(","), statuses.map((one) => shown(one).word).join(" or ")]]
+    : [];
+  const seen = Object.keys(STATUSES).filter((status) => total[status] || statuses.includes(status));
+  const day = Number(query.get("since")) ? [[query.get("since"), moment(Number(query.get("since"))).slice(0, 11)]] : [];
+  const [origin, format] = [query.get("origin"), query.get("format")];
   return html`
-    <div class="filters">
-      <${SearchBox} q=${filters.q} />
-      <${Fields} filters=${filters} />
+    <div class="filters" role="group" aria-label="Filters">
+      <${SearchBox} q=${query.get("q") ?? ""} />
+      <${Choice} label="Document" name="document" onWant=${() => setWanted(true)}
+        options=${(documents.data?.items ?? []).map((/** @type {any} */ one) => [one.id, one.id])} />
+      <${Choice} label="Status" name="status" options=${[
+        ...several,
+        ...seen.map((status) => [status, `${shown(status).word} (${number(total[status] ?? 0)})`]),
+      ]} />
+      <${Choice} label="Started" name="since" options=${[
+        ...day,
+        ...Object.entries(AGES).map(([key, [words]]) => [key, words]),
+      ]} more=${{ until: undefined }} />
+      <${Choice} label="Cost" name="cost" options=${COSTS.map((cost) => [cost, `$${cost} or more`])} />
+      <${Choice} label="Took" name="took" options=${TIMES.map(([key, words]) => [key, `${words} or longer`])} />
+      <${Choice} label="Group" name="group" options=${[["document", "by document"], ["error", "by error"]]} />
+      <span class="phone-only"><${Choice} label="Sort" name="sort" options=${Object.entries(SORTS).slice(
+        0,
+        3,
+      )} /></span>
+      <details class="menu columns">
+        <summary class="button"><${Icon} name="items" />Columns</summary>
+        <ul>${Object.entries(COLUMNS).map(([name, [title]]) =>
+          html`
+            <li key=${name}><label class="check"><input type="checkbox" checked=${columns.includes(name)}
+              onChange=${() =>
+                setColumns(
+                  Object.keys(COLUMNS).filter((one) => columns.includes(one) !== (one === name)),
+                )} />${title}</label>
+            </li>
+          `
+        )}</ul>
+      </details>
+      ${[["origin", origin && `forks of ${origin}`], ["format", format]].map(([name, words]) =>
+        words && html`
+          <button type="button" key=${name} class="chip" aria-pressed="true" aria-label="${words}: remove this filter"
+            onClick=${() => setQuery({ [name ?? ""]: undefined })}>${words}<${Icon} name="cross" /></button>
+        `
+      )}
     </div>
-    <${Chips} filters=${filters} counts=${counts} />
   `;
 }
 
@@ -115,87 +137,91 @@ function SearchBox({ q }) {
     <label class="search-box">
       <span class="visually-hidden">Search runs</span>
       <${Icon} name="search" />
-      <input type="search" value=${text} placeholder="Words in title, document, inputs, error or id" autocomplete="off"
+      <input type="search" value=${text} placeholder="Words of subject, inputs, error, name or note" autocomplete="off"
         spellcheck="false" onInput=${(/** @type {any} */ event) => search(event.target.value)} />
     </label>
   `;
 }
 
-/** @param {{ filters: Filters }} props */
-function Fields({ filters }) {
-  // All documents are read and checked for their list, so it is asked for only when it is wanted.
-  const [wanted, setWanted] = useState(false);
-  const documents = useResource(wanted ? "/documents" : null, (frame) => frame.event === "documents");
-  const names = /** @type {string[]} */ ((documents.data?.items ?? []).map((/** @type {any} */ one) => one.id));
-  if (filters.document && !names.includes(filters.document)) names.unshift(filters.document);
+/** One filter. A value of the address that is not among the options is one more. @param {{ label: string, name: string, options: string[][], more?: Record<string, undefined>, onWant?: () => void }} props */
+function Choice({ label, name, options, more = {}, onWant }) {
+  const value = place.value.query.get(name) ?? "";
+  const all = !value || options.some(([key]) => key === value) ? options : [[value, value], ...options];
   return html`
-    <${Field} label="Document" onWant=${() => setWanted(true)} name="document" value=${filters
-      .document} any="any document"
-      options=${names.map((
-        one,
-      ) => [one, one])} />
-    <${Field} label="Format" name="format" value=${filters.format} any="any format" options=${FORMATS.map((
-      one,
-    ) => [one, one])} />
-    <${Field} label="Started" name="since" value=${filters.since} any="at any time" options=${Object.entries(AGES).map((
-      [key, [words]],
-    ) => [key, words])} />
-  `;
-}
-
-/** @param {{ label: string, name: string, value: string, any: string, options: [string, string][], onWant?: () => void }} props */
-function Field({ label, name, value, any, options, onWant }) {
-  return html`
-    <select class=${value
-      ? "filter set"
-      : "filter"} aria-label=${label} value=${value} onFocus=${onWant} onPointerEnter=${onWant}
-      onChange=${(
-        /** @type {any} */ event,
-      ) => setQuery({ [name]: event.target.value || undefined })}>
-      <option value="">${any}</option>
-      ${options.map(([key, words]) => html`<option key=${key} value=${key}>${words}</option>`)}
+    <select class=${value ? "filter set" : "filter"} aria-label=${label} value=${value} onFocus=${onWant}
+      onPointerEnter=${onWant} onChange=${(/** @type {any} */ event) =>
+        setQuery({ ...more, [name]: event.target.value || undefined })}>
+      <option value="">${label}</option>
+      ${all.map(([key, words]) => html`<option key=${key} value=${key}>${words}</option>`)}
     </select>
   `;
 }
 
-/** @param {{ filters: Filters, counts: any }} props */
-function Chips({ filters, counts }) {
-  const { statuses, asks, origin } = filters;
-  const total = counts?.statuses ?? {};
-  const more = new Set(counts?.more ?? []);
-  const seen = ORDER.filter((status) => total[status] || statuses.includes(status));
-  /** @param {string} status */
-  const toggle = (status) => {
-    const next = statuses.includes(status) ? statuses.filter((one) => one !== status) : [...statuses, status];
-    setQuery({ status: next.join(",") || undefined });
+/** A value that this browser keeps. @param {"views" | "columns"} name @returns {[any[], (value: any[]) => void]} */
+export function useKept(name) {
+  const read = () => {
+    try {
+      const value = JSON.parse(localStorage.getItem(KEPT[name]) ?? "[]");
+      return Array.isArray(value) ? value : [];
+    } catch {
+      return [];
+    }
+  };
+  const [value, setValue] = useState(read);
+  return [value, (now) => {
+    setValue(now);
+    try {
+      localStorage.setItem(KEPT[name], JSON.stringify(now));
+    } catch {
+      // A browser that keeps nothing: it holds as long as the page is open.
+    }
+  }];
+}
+
+/** Views as tabs: all runs, those that wait, and the saved ones. @param {{ counts: any }} props */
+export function RunViews({ counts }) {
+  const [kept, setViews] = useKept("views");
+  const [naming, setNaming] = useState(false);
+  const views = kept.filter((view) => typeof view?.name === "string" && typeof view?.query === "string");
+  const here = place.value.query.toString();
+  const saved = views.find((view) => view.query === here);
+  /** @type {{ name: string, query: string, count?: number }[]} */
+  const tabs = [{ name: "All", query: "", count: counts?.total }, {
+    name: "Waits for you",
+    query: "asks=1",
+    count: counts?.asks,
+  }];
+  /** @param {any} event */
+  const save = (event) => {
+    event.preventDefault();
+    const name = new FormData(event.target).get("name")?.toString().trim();
+    if (!name) return;
+    setViews([...views.filter((view) => view.name !== name), { name, query: here }].slice(-MOST_VIEWS));
+    setNaming(false);
   };
   return html`
-    <div class="chips" role="group" aria-label="Filters">
-      ${seen.map((status) => {
-        const { word, icon } = shown(status);
-        return html`
-          <button type="button" key=${status} class="chip" aria-pressed=${statuses.includes(status)}
-            onClick=${() => toggle(status)}>
-            <${Icon} name=${icon} />${word}<span class="number">${number(total[status] ?? 0)}${more.has(status)
-              ? "+"
-              : ""}</span>
-          </button>
-        `;
-      })}
-      ${(asks || counts?.asks > 0) && html`
-        <button type="button" class="chip" aria-pressed=${asks} onClick=${() =>
-          setQuery({ asks: asks ? undefined : "1" })}>
-          <${Icon} name="question" />has an open question<span class="number">${number(counts?.asks ?? 0)}</span>
-        </button>
-      `}
-      ${origin && html`
-        <button type="button" class="chip" aria-pressed="true" aria-label="Forks of ${origin}: remove this filter"
-          onClick=${() => setQuery({ origin: undefined })}>
-          <${Icon} name="fork" />forks of ${origin}<${Icon} name="cross" />
-        </button>
-      `}
-      ${isFiltered(filters) &&
-        html`<button type="button" class="chip quiet" onClick=${clearFilters}>Clear all</button>`}
-    </div>
+    <nav class="tabs run-views" aria-label="Views">
+      ${[...tabs, ...views].map(({ name, query, count }) =>
+        html`
+          <${Link} key=${name} to="/runs${query && `?${query}`}" aria-current=${query === here ? "page" : undefined}>
+            ${name}${count ? html`<span class="count">${number(count)}</span>` : ""}</${Link}>
+        `
+      )}
+      ${saved
+        ? html`<button type="button" class="link" onClick=${() => (setViews(views.filter((view) => view !== saved)),
+          go("/runs"))}>
+          Remove this view</button>`
+        : here && !tabs.some((tab) => tab.query === here) &&
+          html`<button type="button" class="link" onClick=${() => setNaming(true)}>Save this view</button>`}
+    </nav>
+    ${naming && html`
+      <${Dialog} title="Save this view" onClose=${() => setNaming(false)}>
+        <form class="save-view" onSubmit=${save}>
+          <label for="view-name">Name <span class="soft">kept in this browser; the address is what one shares</span></label>
+          <input id="view-name" name="name" maxlength=${MOST_NAME} required autocomplete="off" />
+          <div class="actions"><button type="submit" class="button primary">Save</button></div>
+        </form>
+        </${Dialog}>
+    `}
   `;
 }

@@ -3,31 +3,30 @@
 
 import { ApiProblem, part, post } from "../api.js";
 import { lostSince } from "../feed.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useState } from "../html.js";
 import { Placeholder, ProblemBox } from "../parts/basics.js";
-import { ForkReceipt, ForkResult } from "../parts/fork_receipt.js";
+import { ForkReceipt } from "../parts/fork_receipt.js";
 import { Icon } from "../parts/icon.js";
 import { fieldSchema, firstText, InputField, readText } from "../parts/field.js";
+import { usePosted } from "../parts/run_drawer.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery, useTitle } from "../router.js";
+import { go, Link, place, setQuery, useTitle } from "../router.js";
 import { cut, money, shown } from "../words.js";
 
 /** @param {{ run: string }} props */
 export function Fork({ run }) {
   const { data: form, problem, slow, reload } = useResource(`/runs/${part(run)}/fork`);
-  const made = place.value.query.get("made");
-  useTitle(`Fork ${form ? `“${cut(form.label ?? form.title, 60)}”` : "a run"}`);
+  useTitle(`Fork ${form ? `“${cut(form.label, 60)}”` : "a run"}`);
   return html`
     <div class="head">
       <p class="crumbs">
-        <${Link} to="/runs/${part(run)}"><${Icon} name="left" />${form?.title ?? run}</${Link}></p>
-      <h1 tabindex="-1">Fork ${form ? `“${cut(form.title, 60)}”` : "a run"}</h1>
+        <${Link} to="/runs/${part(run)}"><${Icon} name="left" />${form?.label ?? run}</${Link}></p>
+      <h1 tabindex="-1">Fork ${form ? `“${cut(form.label, 60)}”` : "a run"}</h1>
       <p class="soft">Starts a new run in the middle of this one. The old run stays as it is.</p>
     </div>
     ${problem && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
     ${!form && !problem && slow && html`<${Placeholder} lines=${6} />`}
-    ${made && html`<${ForkResult} origin=${run} made=${made} />`}
-    ${form && !made && html`<${ForkForm} key=${form.id} form=${form} />`}
+    ${form && html`<${ForkForm} key=${form.id} form=${form} />`}
   `;
 }
 
@@ -55,14 +54,14 @@ function ForkForm({ form }) {
     ...(model.trim() ? { model: model.trim() } : {}),
     ...(budget ? { budget: Number(budget) } : {}),
   };
-  const receipt = useReceipt(form.id, wrong ? null : body);
+  const receipt = usePosted(`/runs/${part(form.id)}/fork/preview`, wrong ? null : body, 200, true);
   /** @param {Event} event */
   const submit = async (event) => {
     event.preventDefault();
     setState({ sending: true, problem: null });
     try {
       const row = await post(`/runs/${part(form.id)}/fork`, { ...body, goes_on: goesOn });
-      setQuery({ made: row.id });
+      go(`/runs/${part(row.id)}`);
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
       setState({ sending: false, problem: error.problem });
@@ -91,10 +90,10 @@ function ForkForm({ form }) {
         </fieldset>
       </div>
       <div class="fork-side">
-        <${ForkReceipt} receipt=${receipt.data} problem=${receipt.problem} stale=${receipt.stale} />
+        <${ForkReceipt} receipt=${receipt.data} problem=${receipt.problem} stale=${receipt.busy} />
         ${state.problem && html`<${ProblemBox} problem=${state.problem} />`}
-        <button type="submit" class="button primary" disabled=${away || state.sending || wrong || receipt.stale ||
-          !receipt.data}
+        <button type="submit" class="button primary" disabled=${away || state.sending || wrong || receipt.busy ||
+          !receipt.data || receipt.problem}
           title=${away ? "The server cannot be reached" : undefined}>
           <${Icon} name="fork" />Start the fork</button>
       </div>
@@ -104,40 +103,18 @@ function ForkForm({ form }) {
 
 /** @param {{ steps: any[], step: any }} props */
 function Steps({ steps, step }) {
-  const choose = (/** @type {string} */ path) => setQuery({ from: path });
-  if (steps.length > 60) {
-    return html`
-      <fieldset>
-        <legend>The first step that is new</legend>
-        <select aria-label="The first step that is new" value=${step.path} onChange=${(/** @type {any} */ event) =>
-          choose(event.target.value)}>
-          ${steps.map((one) =>
-            html`<option key=${one.path} value=${one.path} disabled=${!one.reached}>${one.label} ${
-              cut(one.title, 80)
-            }</option>`
-          )}
-        </select>
-      </fieldset>
-    `;
-  }
+  const word = (/** @type {any} */ one) => one.reached ? shown(one.status).word : "not reached";
+  const depth = (/** @type {any} */ one) => "\u2003".repeat(one.path.split("/case[").length - 1);
   return html`
     <fieldset>
-      <legend>The first step that is new</legend>
-      <div class="fork-steps">
-        ${steps.map((one) => {
-          const { icon, word, tone } = shown(one.status);
-          const depth = Math.min(4, one.path.split("/case[").length - 1);
-          return html`
-            <label key=${one.path} class="fork-step depth-${depth}">
-              <input type="radio" name="from" value=${one.path} checked=${one.path === step.path} disabled=${!one
-                .reached}
-                onChange=${() => choose(one.path)} />
-              <span class="number step-label">${one.label}</span><span class="fork-title">${one.title}</span>
-              <span class="status tone-${tone}"><${Icon} name=${icon} />${one.reached ? word : "not reached"}</span>
-            </label>
-          `;
-        })}
-      </div>
+      <legend><label for="fork-step">The first step that is new</label></legend>
+      <select id="fork-step" value=${step.path} onChange=${(/** @type {any} */ event) =>
+        setQuery({ from: event.target.value })}>
+        ${steps.map((one) =>
+          html`<option key=${one.path} value=${one.path} disabled=${!one.reached} selected=${one.path === step.path}>
+            ${depth(one)}${one.label} ${cut(one.title, 80)} · ${word(one)}</option>`
+        )}
+      </select>
     </fieldset>
   `;
 }
@@ -146,9 +123,11 @@ function Steps({ steps, step }) {
 function fieldsOf(form, step) {
   if (!step.settable) return [];
   const schemas = form.inputs.properties ?? {};
-  const names = Object.keys({ ...schemas, ...form.values, ...(step.first ? {} : form.named) });
-  return names.map((name) => {
-    const named = !step.first && Object.hasOwn(form.named, name);
+  // Results of the step itself and of later ones are made anew.
+  const results = step.names.filter((/** @type {string} */ name) => Object.hasOwn(form.named, name));
+  const names = [...new Set([...Object.keys({ ...schemas, ...form.values }), ...results])];
+  return names.filter((name) => !name.startsWith("__")).map((name) => {
+    const named = results.includes(name);
     const value = named ? form.named[name] : Object.hasOwn(form.values, name) ? form.values[name] : undefined;
     const schema = fieldSchema(Object.hasOwn(schemas, name) ? schemas[name] : undefined, value);
     return { name, schema, now: firstText(schema) };
@@ -198,34 +177,4 @@ function readField(schema, text) {
 function without(texts, name) {
   const { [name]: _, ...rest } = texts;
   return rest;
-}
-
-/**
- * The receipt of a fork, asked for again a moment after each change.
- *
- * @param {string} run
- * @param {any} body null while a field is wrong
- */
-function useReceipt(run, body) {
-  const [state, setState] = useState({ key: "", data: /** @type {any} */ (null), problem: /** @type {any} */ (null) });
-  const key = body && JSON.stringify(body);
-  useEffect(() => {
-    if (!key) return;
-    let gone = false;
-    const timer = setTimeout(async () => {
-      try {
-        const data = await post(`/runs/${part(run)}/fork/preview`, JSON.parse(key));
-        if (!gone) setState({ key, data, problem: null });
-      } catch (error) {
-        if (!(error instanceof ApiProblem)) throw error;
-        const { problem } = error;
-        if (!gone) setState({ key, data: null, problem });
-      }
-    }, 200);
-    return () => {
-      gone = true;
-      clearTimeout(timer);
-    };
-  }, [run, key]);
-  return { data: state.data, problem: state.problem, stale: state.key !== key };
 }

@@ -4,10 +4,10 @@ import { html, useRef } from "../html.js";
 import { pathOf } from "../held.js";
 import { Command, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Bell } from "../parts/bell.js";
-import { Icon } from "../parts/icon.js";
 import { Ended, Failed, Letters, Stopped, UnderWay } from "../parts/now_lists.js";
 import { Pulse } from "../parts/pulse.js";
 import { QuestionGroup } from "../parts/question_group.js";
+import { StartButton } from "../parts/start_run.js";
 import { useResource } from "../resource.js";
 import { Link, useTitle } from "../router.js";
 import { part } from "../api.js";
@@ -52,7 +52,7 @@ function Head() {
     <div class="head now-head">
       <h1 tabindex="-1">Now</h1>
       <${Bell} />
-      <${Link} class="button primary" to="/documents"><${Icon} name="play" />Start a run</${Link}>
+      <${StartButton} />
     </div>
   `;
 }

@@ -1,0 +1,83 @@
+"""JSON of tries: their receipt and their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quire.display.run_json import row_data
+from quire.display.shell_commands import try_command
+from quire.display.text import money, place
+from quire.engine.interpreter.until import is_within
+from quire.engine.records import EffectRecord, RunRow, total_cost
+from quire.plan.descriptions import step_name
+from quire.plan.pipeline_work import Agent
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.runs.step_tries import PreparedTry
+    from quire.runs.why import ValueSource
+    from quire.values import Value
+
+
+def outcome_data(row: RunRow, records: Sequence[EffectRecord], until: str) -> dict[str, Value]:
+    """Return a try with its reply, its time and its cost; of the run itself what it recorded at the same step."""
+    own = [record for record in records if is_within(record.path, until)]
+    calls = [record for record in own if record.kind == "model"]
+    replies = [record.value for record in calls if record.state == "ok" and isinstance(record.value, dict)]
+    usages = [record.usage for record in calls if record.usage]
+    origin = row.pins.get("origin")
+    return {
+        **row_data(row),
+        "try": origin.get("try") if isinstance(origin, dict) and row.until else None,
+        "call": calls[-1].path if calls else None,
+        "reply": str(replies[-1].get("text", "")) if replies else None,
+        "calls": len(calls),
+        "took": round(sum(record.elapsed for record in own), 3),
+        "spent": total_cost(calls),
+        "used": [sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages)],
+    }
+
+
+def receipt_data(
+    prepared: PreparedTry, count: int, most: float | None, values: Sequence[ValueSource]
+) -> dict[str, Value]:
+    """Return what some tries do and cost: about as much as the recorded calls, and at most `most` for each first
+    call."""
+    view, at, pins = prepared.view, prepared.place, prepared.pins
+    recorded = outcome_data(view.row, view.effects, at.until)
+    step = dict(view.document.runnable().steps()).get(at.step)
+    about = recorded["spent"] if pins.instead in ("", view.pins.model) else None
+    work = step.work if step else None
+    return {
+        "run": view.row.id,
+        "path": at.call,
+        "until": at.until,
+        "step": view.replay.asked[at.call].label,
+        "title": step_name(step) if step else "",
+        "n": count,
+        "model": pins.instead or pins.model,
+        "reason": prepared.reason,
+        "temperature": prepared.request.temperature,
+        "schema": work.schema if isinstance(work, Agent) else None,
+        "recorded": recorded,
+        "values": [
+            {"name": value.name, "value": value.value, "source": value.source, "path": value.path or None}
+            for value in values
+            if not value.many
+        ],
+        "calls": count,
+        "about": about * count if isinstance(about, int | float) else None,
+        "most": None if most is None else most * count,
+        "budget": pins.budget,
+        "command": try_command(view.row.id, at.call, count),
+    }
+
+
+def receipt_line(receipt: dict[str, Value]) -> str:
+    """Return a receipt as a sentence."""
+    count, about, most = receipt["n"], receipt["about"], receipt["most"]
+    price = ", at a price that is not known" if most is None else f", at most {money(float(str(most))) or 'free'}"
+    usual = f", about {money(about)}" if isinstance(about, float) and about else ""
+    runs = f"{count} {pluralize('run', int(str(count)))} of {place(str(receipt['step']))} alone"
+    return f"{runs}{usual}{price}; no tool changes anything"
