@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from bench.rows import Row, show
 from quire.engine.records import Batch, EffectRecord, NewRun, RunUpdate, Status, Usage
 from quire.stores import open_store
-from quire.stores.contract import History, restore
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.contract import History
+from quire.stores.run_pages import RunFilters
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store
@@ -62,7 +62,7 @@ async def _fill(store: Store) -> None:
             "1/model", "model", "ok", "f" * 64, now, {"text": "word " * 100}, usage=Usage(900, 200, 0.01)
         )
         history = History(RunUpdate(_STATUSES[number % 5], "1"), (record,), (), now + 5, 900, 200, 0.01)
-        await restore(store, run, history)
+        await store.restore(run, history)
     for number in range(3):
         run = NewRun(f"live-{number}", "Live", "playbook", "d1.playbook.md", now, {"inputs": {}}, {})
         await store.create(run)
@@ -73,7 +73,7 @@ async def _fill(store: Store) -> None:
 async def _on(name: str, where: Path | str) -> list[Row]:
     store = open_store(where, durability="process")
     await _fill(store)
-    runs = lister(store)
+    runs = store
     middle = (await runs.page(RunFilters(), limit=RUNS // 2)).next
     works: dict[str, Callable[[], Awaitable[object]]] = {
         f"first {PAGE}": lambda: runs.page(RunFilters()),
@@ -88,8 +88,8 @@ async def _on(name: str, where: Path | str) -> list[Row]:
         "by cost": lambda: runs.page(RunFilters(), sort="cost"),
         "by subject": lambda: runs.page(RunFilters(), sort="subject"),
         "all, for groups": lambda: runs.page(RunFilters(), limit=RUNS, pins=False),
-        "added up": lambda: store.spent(0.0),  # type: ignore[attr-defined]  # both stores are ledgers
-        "waits of people": lambda: store.waited(0.0),  # type: ignore[attr-defined]
+        "added up": lambda: store.spent(0.0),
+        "waits of people": lambda: store.waited(0.0),
         "earlier inputs, at a start": lambda: runs.recent_inputs("d3.playbook.md", 20),
     }
     rows = []

@@ -194,6 +194,7 @@ STATUS = {
     "quire run hello.playbook.md -i question=@question.txt --out answer.md": 4,
     "quire show tickets --can 'execute tool shell'": 6,
     "quire worker": 2,
+    "quire runs share last --days 3": 2,
     "quire worker --temporal 127.0.0.1:7233 --concurrency 50": 2,
 }
 """Exit codes other than 0: a question waits, a permission is missing, and this folder has no cluster."""

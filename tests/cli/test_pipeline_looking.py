@@ -263,41 +263,43 @@ inputs (what steps read before any step writes it)
   extra    optional
 
 steps
-  1  for_each → reviews
+  1  reviews
       for each of ctx.readers, at most 1, 8 at once, failures tried 2 times more
       do:
-        1.do  agent
+        1.do  Ask the model
             asks the model: Read {ctx.doc} as {item.name}. {ctx.doc} {not_a_store}
             as reviewer
             is offered at most file__read
             the reply fits Review
       collect:
-        1.collect  transform
+        1.collect  Compute
             is pipe
-  2  match → verdict
+  2  verdict
       on all(reviews, r -> r.passed)
       True: runs publish, passes reviews
       otherwise: runs many.reject, passes why = 'bad'
-  3  fold → total
+  3  total
       one by one over ctx.readers, the first 9; begins with 0
       do:
-        3.do  transform
+        3.do  Compute
             is acc + 1
-  4  parallel
+  4  Side by side
       side by side, a failure ends it
       write:
-        4.write  tool file__write
+        4.write  file__write
+            calls file__write
             with path = "out.txt"
             with content = !expr verdict
       list:
         4.list  shell
+            runs a command
             with command = ["ls","-l"]
       collect:
-        4.collect  transform
+        4.collect  Compute
             is get(ctx, 'extra', pipe)
-  5  call publish
-      passes reviews
-  6  agent
+  5  publish
+      runs publish, passes reviews
+  6  Ask the model
       asks the model: Sum up {verdict} and {pipe}.
 
 schemas
@@ -327,7 +329,7 @@ permissions it needs
 def test_a_registered_pipeline_is_shown_by_its_name(board: Path, capsys: Capture) -> None:
     assert main(["show", "many.reject"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("no calls\n\nmany.reject\n") and "1  call many.helper" in out and "why  needed" in out
+    assert out.startswith("no calls\n\nmany.reject\n") and "1  many.helper" in out and "why  needed" in out
     assert main(["show", "many.rejekt"]) == 2
     assert "did you mean many.reject?" in capsys.readouterr().err
 

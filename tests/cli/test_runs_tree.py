@@ -60,3 +60,18 @@ def test_the_text_of_a_step(run: None, capsys: pytest.CaptureFixture[str]) -> No
     assert json.loads(capsys.readouterr().out) == {"path": "1", "text": "Fine.", "kind": "text"}
     assert main(["runs", "last", "--text"]) == 2
     assert main(["runs", "last", "--step", "1"]) == 2
+
+
+def test_people_read_no_hidden_names(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = '# P\n\n## STEP 1: Ask\n\n@elicit(confirm, "Go?")\n\n## STEP 2: Do\n\n```if __elicit_step_1 == "yes"```\n'
+    given({"p.playbook.md": text + "### STEP 2a: Say\n\nHello.\n\n```endif```\n", "p.json": '["Hi."]'}, workspace)
+    assert main(["run", "p.playbook.md", "--script", "p.json", "--answer", "1=yes"]) == 0
+    for verb in (
+        ["runs", "last", "--tree"],
+        ["show", "p.playbook.md"],
+        ["show", "p.playbook.md", "--graph", "mermaid"],
+    ):
+        capsys.readouterr()
+        assert main(verb) == 0
+        shown = capsys.readouterr().out
+        assert "the answer of step 1 ==" in shown and "__elicit" not in shown

@@ -11,7 +11,6 @@ from tests.stores.conftest import Shelf, open_shelf
 from quire.engine.ports import Store
 from quire.engine.records import Batch, Event, NewRun, Question, RunUpdate, Status
 from quire.errors import Fenced, RunBusy
-from quire.stores.contract import SharedStore
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "memory"])
@@ -19,11 +18,6 @@ async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     shelf = open_shelf(request.param, tmp_path)
     yield shelf
     await shelf.close()
-
-
-def shared(store: Store) -> SharedStore:
-    assert isinstance(store, SharedStore)
-    return store
 
 
 async def make(store: Store, run: str, at: float = 1_000.0) -> None:
@@ -42,10 +36,10 @@ async def test_an_owner_is_evicted_at_its_epoch_only(shelf: Shelf) -> None:
     await old.write(lease, said("a", 1))
     with pytest.raises(RunBusy):
         await new.acquire("a")
-    assert not await shared(new).evict("a", lease.epoch + 1)
+    assert not await new.evict("a", lease.epoch + 1)
     with pytest.raises(RunBusy):
         await new.acquire("a")
-    assert await shared(new).evict("a", lease.epoch)
+    assert await new.evict("a", lease.epoch)
     taken = await new.acquire("a")
     assert taken.epoch == lease.epoch + 1
     with pytest.raises(Fenced):
@@ -62,7 +56,7 @@ async def test_nobody_evicts_itself(shelf: Shelf) -> None:
     store = shelf.open()
     await make(store, "a")
     lease = await store.acquire("a")
-    await shared(store).evict("a", lease.epoch)
+    await store.evict("a", lease.epoch)
     with pytest.raises(RunBusy):
         await shelf.open().acquire("a")
     await store.write(lease, said("a", 1))
@@ -80,4 +74,4 @@ async def test_runs_with_an_answer_that_nobody_took(shelf: Shelf) -> None:
             await store.release(lease)
     for run in ("late", "early", "running"):
         await store.answer(run, "1/ask", "h", "yes")
-    assert list(await shared(store).answered()) == ["early", "late"]
+    assert list(await store.answered()) == ["early", "late"]

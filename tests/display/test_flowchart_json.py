@@ -37,13 +37,13 @@ def test_one_node_and_one_line() -> None:
             "id": "s1model",
             "path": "1",
             "kind": "model",
-            "label": "Step 1 - agent",
+            "label": "Step 1 - Ask the model",
             "what": "model",
-            "lines": ["Step 1 - agent", "model"],
+            "lines": ["Step 1 - Ask the model", "model"],
             "titles": 1,
             "x": 20.0,
             "y": 110,
-            "w": 147.6,
+            "w": 206.8,
             "h": 56,
         }
     )
@@ -52,9 +52,9 @@ def test_one_node_and_one_line() -> None:
             "from": "start",
             "to": "s1model",
             "label": "",
-            "label_at": [93.8, 96],
-            "points": [[93.8, 58], [93.8, 58], [93.8, 110]],
-            "route": "M93.8 58V110",
+            "label_at": [123.4, 96],
+            "points": [[123.4, 58], [123.4, 58], [123.4, 110]],
+            "route": "M123.4 58V110",
             "back": False,
         }
     )

@@ -126,7 +126,7 @@ def test_a_document_without_effects_is_drawn_as_ever() -> None:
 
 def test_mermaid() -> None:
     text = mermaid(read(Source.of(DIGEST, "p.yaml")).runnable(), overlay(DIGEST))
-    assert 's1tool[["Step 1 - tool (tool http#95;#95;get), reads, elevated, text from outside enters here"]]' in text
+    assert 's1tool[["Step 1 - page (tool http#95;#95;get), reads, elevated, text from outside enters here"]]' in text
     assert '    s2model ==>|"from outside"| s4tool\n' in text
     numbered = [line for line in text.splitlines() if "-->" in line or "==>" in line or "-.->" in line]
     styled = next(line for line in text.splitlines() if line.startswith("    linkStyle") and "#cf222e" in line)

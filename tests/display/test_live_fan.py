@@ -67,14 +67,14 @@ def lines(known: Progress, width: int = 100, height: int = 24, unicode: bool = T
 def test_a_bar_with_counts_and_failures() -> None:
     known = under_way(started(20, 4), *(ended(number) for number in range(9)), ended(9, "it\nbroke\x1b[2J"))
     assert lines(known) == [
-        "✓ 1 transform → one  │ 1",
-        "⠋ 2 for_each → all  ██████████░░░░░░░░░░ 10/20 · 1 failed · 4 running  3.5s",
+        "✓ 1 one  │ 1",
+        "⠋ 2 all  ██████████░░░░░░░░░░ 10/20 · 1 failed · 4 running  3.5s",
         "    ✗ 9: it broke␛[2J",
-        "○ 3 call other",
+        "○ 3 other",
         "step 2 of 3 · 12.0s · Ctrl-C pauses",
     ]
     assert "##########---------- 10/20" in lines(known, unicode=False)[1]
-    assert lines(known, width=70)[1] == "⠋ 2 for_each → all  10/20 · 1 failed · 4 running  3.5s"
+    assert lines(known, width=70)[1] == "⠋ 2 all  10/20 · 1 failed · 4 running  3.5s"
 
 
 def test_many_failures_are_counted_and_the_last_shown() -> None:
@@ -85,17 +85,17 @@ def test_many_failures_are_counted_and_the_last_shown() -> None:
     assert fan is not None and (fan.failed, len(fan.failures), fan.running) == (300, KEPT_FAILURES, 8)
     known.apply(happened("step_failed", "2"))
     final = [line.plain for line in summary(known, 100, FrameState(0, 1.0))]
-    assert final[1].startswith("✗ 2 for_each → all  0 of 500, 300 failed")
+    assert final[1].startswith("✗ 2 all  0 of 500, 300 failed")
     assert sum(line.startswith("    ✗") for line in final) == 20
 
 
 def test_what_is_left_when_it_is_done() -> None:
     known = under_way(started(2), ended("facts"), ended("tone", "busy"), happened("step_completed", "2", output=[1]))
     assert [line.plain for line in summary(known, 100, FrameState(0, 1.0))] == [
-        "✓ 1 transform → one  │ 1",
-        "✓ 2 for_each → all  1 of 2, 1 failed",
+        "✓ 1 one  │ 1",
+        "✓ 2 all  1 of 2, 1 failed",
         "    ✗ tone: busy",
-        "○ 3 call other",
+        "○ 3 other",
         "2 of 3 steps · 1.0s",
     ]
     assert known.stores == {"one": 1, "all": [1]}
@@ -132,9 +132,9 @@ def test_plain_lines() -> None:
         known.apply(event)
         view.show(event)
     assert out.getvalue().splitlines() == [
-        "[2/3] for_each → all …",
+        "[2/3] all …",
         "  2 1 failed: broke",
-        "[2/3] for_each → all … done 0.0s (1 of 2, 1 failed)",
+        "[2/3] all … done 0.0s (1 of 2, 1 failed)",
     ]
 
 
@@ -176,12 +176,12 @@ def effect(elapsed: float, number: int) -> Event:
 
 def test_items_side_by_side_do_not_add_up_to_more_than_the_time_that_passed() -> None:
     known = under_way(started(3), *(effect(4.0, number) for number in range(3)))
-    [line] = [str(line) for line in frame(known, 100, 30, FrameState(105.0, 5.0)) if "for_each" in str(line)]
+    [line] = [str(line) for line in frame(known, 100, 30, FrameState(105.0, 5.0)) if " 2 all" in str(line)]
     assert line.endswith("5.0s")
     err = io.StringIO()
     end = Event("step_completed", "run", 105.0, 1, "2", "2", {}, {"output": 1})
     known.apply(end)
     PlainView(known, err).show(end)
     assert "done 5.0s (" in err.getvalue()
-    [line] = [str(line) for line in summary(known, 100, FrameState(110.0, 10.0)) if "for_each" in str(line)]
+    [line] = [str(line) for line in summary(known, 100, FrameState(110.0, 10.0)) if " 2 all" in str(line)]
     assert line.endswith("5.0s")

@@ -24,19 +24,19 @@ def test_the_steps_of_a_block_follow_each_other() -> None:
     lines = [click.unstyle(line).strip() for line in pipeline_outline(plan(TEXT), (), ())]
     shown = lines[lines.index("steps") + 1 :]
     assert shown == [
-        "1  steps",
-        "1.1  transform",
+        "1  Block",
+        "1.1  Compute",
         "is 1",
-        "1.2  transform",
+        "1.2  Compute",
         "is pipe + 1",
-        "2  match",
+        "2  Choose",
         "on pipe",
         "2: step 2.2.1",
         "otherwise: steps 2.default.1 to 2.default.2",
-        "2.2.1  transform",
+        "2.2.1  Compute",
         "is 2",
-        "2.default.1  transform",
+        "2.default.1  Compute",
         "is 3",
-        "2.default.2  transform",
+        "2.default.2  Compute",
         "is 4",
     ]

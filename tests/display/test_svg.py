@@ -141,40 +141,40 @@ def test_the_file() -> None:
     text = svg(plan("pipeline: two\nsteps:\n- agent: {prompt: hi}\n- tool: {name: ask, args: {prompt: ok?}}\n"))
     bare = re.sub(r' (?:fill|stroke|font|paint|text)[a-z-]*="[^"]*"', "", text)
     assert re.sub(r"<style>.*</defs>", "…", bare, flags=re.DOTALL) == snapshot("""\
-<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="187.6" height="384" viewBox="0 0 187.6 384" role="group">
+<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="246.8" height="384" viewBox="0 0 246.8 384" role="group">
 <title>two</title>
 …
-<rect class="paper" width="187.6" height="384"/>
+<rect class="paper" width="246.8" height="384"/>
 <g>
 </g>
 <g>
-<path class="line" marker-end="url(#tip)" d="M93.8 58V110"/>
-<path class="line" marker-end="url(#tip)" d="M93.8 166V218"/>
-<path class="line" marker-end="url(#tip)" d="M93.8 274V326"/>
+<path class="line" marker-end="url(#tip)" d="M123.4 58V110"/>
+<path class="line" marker-end="url(#tip)" d="M123.4 166V218"/>
+<path class="line" marker-end="url(#tip)" d="M123.4 274V326"/>
 </g>
 <g>
 </g>
 <g class="node end" data-id="start" role="img">
 <title>two</title>
-<rect class="shape" x="40.8" y="20" width="106" height="38" rx="19"/>
-<text x="93.8" y="43">two</text>
+<rect class="shape" x="70.4" y="20" width="106" height="38" rx="19"/>
+<text x="123.4" y="43">two</text>
 </g>
 <g class="node model" data-id="s1model" data-path="1" role="img">
-<title>Step 1 - agent (model)</title>
-<rect class="shape" x="20" y="110" width="147.6" height="56" rx="4"/>
-<text x="93.8" y="133">Step 1 - agent</text>
-<text class="what" x="93.8" y="151">model</text>
+<title>Step 1 - Ask the model (model)</title>
+<rect class="shape" x="20" y="110" width="206.8" height="56" rx="4"/>
+<text x="123.4" y="133">Step 1 - Ask the model</text>
+<text class="what" x="123.4" y="151">model</text>
 </g>
 <g class="node ask" data-id="s2ask" data-path="2" role="img">
-<title>Step 2 - tool (asks)</title>
-<polygon class="shape" points="33.7,218 163.9,218 153.9,274 23.7,274"/>
-<text x="93.8" y="241">Step 2 - tool</text>
-<text class="what" x="93.8" y="259">asks</text>
+<title>Step 2 - ask (asks)</title>
+<polygon class="shape" points="67,218 189.8,218 179.8,274 57,274"/>
+<text x="123.4" y="241">Step 2 - ask</text>
+<text class="what" x="123.4" y="259">asks</text>
 </g>
 <g class="node end" data-id="done" role="img">
 <title>done</title>
-<rect class="shape" x="40.8" y="326" width="106" height="38" rx="19"/>
-<text x="93.8" y="349">done</text>
+<rect class="shape" x="70.4" y="326" width="106" height="38" rx="19"/>
+<text x="123.4" y="349">done</text>
 </g>
 <g>
 </g>
@@ -236,7 +236,7 @@ def test_without_a_style_the_look_is_in_attributes_alone() -> None:
 def test_nodes_say_which_step_they_stand_for() -> None:
     nodes = [one for one in ElementTree.fromstring(svg(plan(PAGE))).iter() if one.get("role") == "img"]
     named = {one.get("data-id"): (one.get("data-path"), one[0].text) for one in nodes}
-    assert named["s4dob1value"] == ("4/for_each/parallel[a-b]", "Step 4.do.a-b - transform (pipe)")
+    assert named["s4dob1value"] == ("4/for_each/parallel[a-b]", "Step 4.do.a-b - Compute (pipe)")
     assert named["start"] == (None, "all")
 
 

@@ -22,7 +22,7 @@ GROUPS = (
         r"/$|/openapi|/now|/pulse|/letters|/search|/artifacts|/models|/health|/doctor|/trust|/docs|/qr|/bell",
     ),
     ("Documents", r"/documents|/codes"),
-    ("Runs", r"/runs"),
+    ("Runs", r"/runs|/shares"),
     ("Questions", r"/questions"),
     ("Streams", r"/events"),
     ("Webhooks", r"/webhooks"),
@@ -61,6 +61,7 @@ QUERIES = {
 }
 HEADERS = {"save_document": "If-Match: ETAG", "run_events": "Accept: text/event-stream"}
 PATHS = {"run": "RUN", "a": "RUN", "b": "OTHER", "id": "DOCUMENT", "code": "PB106", "name": "team", "path": "2"}
+PATHS |= {"share": "SHARE"}
 LAST = {
     "show_question": "2/ask",
     "answer_question": "2/ask",

@@ -59,6 +59,7 @@ REFUSED = {
     "not-a-fan",
     "cannot-start",
     "webhooks-off",
+    "no-such-share",
 }
 """Problems of a request that is well formed, but does not fit the state of the example's run."""
 

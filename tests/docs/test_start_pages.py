@@ -93,7 +93,7 @@ def test_the_pipeline_in_ci(reader: Reader) -> None:
     check, show, run, test, lock, locked = reader.begin(page)
     reader.save(page, "yaml", 0, document)
     reader.fine(*check)
-    assert "for_each" in reader.fine(*show)
+    assert "for each of" in reader.fine(*show)
     script = reader.script({"contains": "shop", "reply": URGENT}, {"contains": "theme", "reply": CALM})
     reader.fine(*run, "--script", script)
     assert json.loads((reader.folder / "urgent.json").read_text(encoding="utf-8")) == [URGENT]

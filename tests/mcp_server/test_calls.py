@@ -118,10 +118,10 @@ async def test_steps_are_told_as_progress_and_messages(serve: Serve, mode: str) 
     async with serve().client(mode, logging_callback=log, log_level="info") as client:
         result = await client.call_tool("pipeline__greet", {"name": "Ann"}, progress_callback=hear)
     assert heard == [
-        (0.5, 2.0, "step 1 (transform) started"),
-        (1.0, 2.0, "step 1 (transform) completed"),
-        (1.5, 2.0, "step 2 (transform) started"),
-        (2.0, 2.0, "step 2 (transform) completed"),
+        (0.5, 2.0, "step 1 (text) started"),
+        (1.0, 2.0, "step 1 (text) completed"),
+        (1.5, 2.0, "step 2 (said) started"),
+        (2.0, 2.0, "step 2 (said) completed"),
     ]
     assert [event["event"] for event in logged] == ["pipeline_step_started", "pipeline_step_completed"] * 2
     assert {event["run_id"] for event in logged} == {envelope(result)["data"]["run_id"]}

@@ -64,7 +64,7 @@ async def test_a_client_with_the_token_calls_and_is_asked(serve: Serve, mode: st
                 "Hello, Ann!"
             )
             assert text(await client.call_tool("pipeline__approve", {})) == "yes a"
-    assert heard[-1] == "step 2 (transform) completed" and len(heard) == 4
+    assert heard[-1] == "step 2 (said) completed" and len(heard) == 4
 
 
 @pytest.mark.parametrize(

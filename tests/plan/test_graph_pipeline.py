@@ -62,9 +62,9 @@ def test_every_primitive() -> None:
     assert mermaid(read(Source.of(PAGE, "all.yaml")).runnable()) == (
         "flowchart TD\n"
         '    start(["all"])\n'
-        '    s1model["Step 1 - agent (model)"]\n'
+        '    s1model["Step 1 - review (model)"]\n'
         "    start --> s1model\n"
-        '    s2match{"Step 2 - match (review.passed)"}\n'
+        '    s2match{"Step 2 - Choose (review.passed)"}\n'
         "    s1model --> s2match\n"
         '    s2m1{{"Step 2 runs fine"}}\n'
         '    s2match -->|"True"| s2m1\n'
@@ -72,33 +72,34 @@ def test_every_primitive() -> None:
         '    s2match -->|"False"| s2m2\n'
         '    s2m3{{"Step 2 runs other"}}\n'
         '    s2match -->|"otherwise"| s2m3\n'
-        '    subgraph s3fold["Step 3 - fold (one by one over ctx.items, the first 3)"]\n'
-        '        s3dovalue("Step 3.do - transform (acc + item)")\n'
+        '    subgraph s3fold["Step 3 - total (one by one over ctx.items, the first 3)"]\n'
+        '        s3dovalue("Step 3.do - Compute (acc + item)")\n'
         "    end\n"
         "    s2m1 --> s3dovalue\n"
         "    s2m2 --> s3dovalue\n"
         "    s2m3 --> s3dovalue\n"
         '    s3dovalue -->|"next item"| s3dovalue\n'
-        '    subgraph s4each["Step 4 - for#95;each (each of 2 given items, 4 at once, failures tried 2 times more)"]\n'
-        '        subgraph s4dopar["Step 4.do - parallel (side by side, failures dropped)"]\n'
-        '            s4dob1value("Step 4.do.a-b - transform (pipe)")\n'
-        '            s4dob2tool[["Step 4.do.b - tool (tool file#95;#95;read)"]]\n'
+        '    subgraph s4each["Step 4 - For each item (each of 2 given items, 4 at once, '
+        'failures tried 2 times more)"]\n'
+        '        subgraph s4dopar["Step 4.do - Side by side (side by side, failures dropped)"]\n'
+        '            s4dob1value("Step 4.do.a-b - Compute (pipe)")\n'
+        '            s4dob2tool[["Step 4.do.b - file#95;#95;read (tool file#95;#95;read)"]]\n'
         "        end\n"
-        '        s4docollectvalue("Step 4.do.collect - transform (pipe)")\n'
+        '        s4docollectvalue("Step 4.do.collect - Compute (pipe)")\n'
         "    end\n"
         '    s3dovalue -->|"a-b"| s4dob1value\n'
         '    s3dovalue -->|"b"| s4dob2tool\n'
         "    s4dob1value --> s4docollectvalue\n"
         "    s4dob2tool --> s4docollectvalue\n"
-        '    s4collectcall{{"Step 4.collect - call (runs fine)"}}\n'
+        '    s4collectcall{{"Step 4.collect - fine (runs fine)"}}\n'
         "    s4docollectvalue --> s4collectcall\n"
-        '    s5match{"Step 5 - match (pipe)"}\n'
+        '    s5match{"Step 5 - Choose (pipe)"}\n'
         "    s4collectcall --> s5match\n"
         '    s5m1{{"Step 5 runs fine"}}\n'
         '    s5match -->|"x"| s5m1\n'
         '    s6tool[["Step 6 - shell (tool shell)"]]\n'
         "    s5m1 --> s6tool\n"
-        '    s7ask[/"Step 7 - tool (asks)"/]\n'
+        '    s7ask[/"Step 7 - ask (asks)"/]\n'
         "    s6tool --> s7ask\n"
         '    done(["done"])\n'
         "    s7ask --> done\n"
@@ -159,10 +160,10 @@ steps:
 
 def test_survived_failures_go_on_and_ends_have_no_line() -> None:
     drawn = mermaid(read(Source.of(DIALECT, "odd.yaml")).runnable())
-    assert 's1dofail(["Step 1.do - fail (fails, survived)"])' in drawn
+    assert 's1dofail(["Step 1.do - Fail (fails, survived)"])' in drawn
     assert "s1dofail --> s1collectvalue" in drawn
-    assert 'subgraph s2steps["Step 2 - steps (3 tries, failures survived)"]' in drawn
-    assert 's2s2model["Step 2.2 - agent (model, 2 tries, at most 30 s)"]' in drawn
+    assert 'subgraph s2steps["Step 2 - Block (3 tries, failures survived)"]' in drawn
+    assert 's2s2model["Step 2.2 - Ask the model (model, 2 tries, at most 30 s)"]' in drawn
     assert "s2s1fail -->" not in drawn
-    assert 's3s1fail(["Step 3.1 - fail (fails here)"])' in drawn
+    assert 's3s1fail(["Step 3.1 - Fail (fails here)"])' in drawn
     assert "s4stop -->" not in drawn and "done(" not in drawn

@@ -147,7 +147,7 @@ async def test_origins_name_the_writer_inside_of_blocks_and_loops(tmp_path: Path
     view = await _seen(tmp_path)
     found = {label: [(one.name, one.source) for one in why(view, label).values] for label in READS}
     assert found == READS
-    assert why(view, "3.do.2").title == "repeat" and why(view, "4.do.2").label == "4.do.2"
+    assert why(view, "3.do.2").title == "Repeat" and why(view, "4.do.2").label == "4.do.2"
 
 
 async def test_a_step_that_was_not_reached_is_not_explained(tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ async def test_the_plain_log_says_what_was_survived_and_how_many_rounds(tmp_path
             view.show(event)
 
         await runtime.drive(run, listen=listen)
-    assert "  [2.bug.1] agent → cause … done 0.0s, survived: busy still\n" in text.getvalue()
-    assert "[4/7] repeat → count … done 0.0s (3 rounds)\n" in text.getvalue()
-    assert "[6/7] steps → last … done 0.0s, survived: not {word}\n" in text.getvalue()
+    assert "  [2.bug.1] cause … done 0.0s, survived: busy still\n" in text.getvalue()
+    assert "[4/7] count … done 0.0s (3 rounds)\n" in text.getvalue()
+    assert "[6/7] last … done 0.0s, survived: not {word}\n" in text.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from tests.runs.travel import Travel
 from quire.errors import CannotStart, RunState, StoreError
 from quire.runs.export import chained, digest_of, export_lines, result_of, write_export
 from quire.runs.imports import BadExport, NotProved, import_run, prove, read_export
-from quire.stores.run_pages import lister
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ async def test_what_is_exported_comes_back(travel: Travel, tmp_path: Path) -> No
     for make in (travel.everything, travel.board, travel.parent):
         run = await make()
         async with travel.runtime() as runtime:
-            await lister(runtime.store).label(run, {"name": "ours", "note": "two\nlines", "seen_at": 1.0})
+            await runtime.store.label(run, {"name": "ours", "note": "two\nlines", "seen_at": 1.0})
             write_export(await export_lines(runtime, run), tmp_path / "one.jsonl")
             row, effects, events = (
                 await runtime.row(run),

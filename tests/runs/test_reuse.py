@@ -25,7 +25,6 @@ from quire.runs.imports import import_run, read_export
 from quire.runs.options import RunOptions
 from quire.runs.reuse import reuse_of
 from quire.runs.runtime import Runtime
-from quire.stores.contract import keeper
 from quire.values import Value
 
 PIPELINE = """
@@ -143,7 +142,7 @@ async def test_it_goes_on_without_the_other_run(travel: Travel) -> None:
     run, asked, ended = await again(travel, "p.yaml", [], RunOptions(reuse=first, breakpoints=("1",)))
     assert (asked, ended.status) == ([], Status.PAUSED)
     async with travel.runtime([SCRIPT[1], SCRIPT[2]]) as runtime:
-        assert (await keeper(runtime.store).remove([first], dry_run=False)).runs == (first,)
+        assert (await runtime.store.remove([first], dry_run=False)).runs == (first,)
         ended = await runtime.drive(run)
         assert ended.status is Status.COMPLETED
         assert asked_of(runtime) == ["Second.", "Sum of one and two."]

@@ -18,8 +18,7 @@ from quire.runs.fork import Changes, fork
 from quire.runs.imports import import_run, read_export, verify_run
 from quire.runs.runtime import Runtime
 from quire.runs.step_tries import KEPT_SECONDS, TryChanges, find_call, make_tries, prepare_try
-from quire.stores.contract import Keeper
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.run_pages import RunFilters
 from quire.values import Value
 
 
@@ -129,7 +128,7 @@ async def test_a_try_is_hidden_and_leaves_its_run_as_it_was(travel: Travel) -> N
     before = await travel.effects(run)
     _, runs, _ = await tried(travel, run, "6", count=3)
     async with travel.runtime() as runtime:
-        pages = lister(runtime.store)
+        pages = runtime.store
         assert [row.id for row in (await pages.page(RunFilters())).rows] == [run]
         assert {row.id for row in (await pages.page(RunFilters(tries=True))).rows} == {run, *runs}
         origins = [(await runtime.row(made)).pins["origin"] for made in runs]
@@ -143,7 +142,6 @@ async def test_an_imported_try_ends_in_the_same_place(travel: Travel) -> None:
     async with travel.runtime() as runtime:
         before = await runtime.view(made)
         write_export(await export_lines(runtime, made), travel.folder / "try.jsonl")
-        assert isinstance(runtime.store, Keeper)
         await runtime.store.remove([made], dry_run=False)
         await import_run(runtime, read_export(travel.folder / "try.jsonl"))
         view = await runtime.view(made)

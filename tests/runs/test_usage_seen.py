@@ -16,7 +16,7 @@ from quire.engine.requests import Failure
 from quire.library.document import Document, load
 from quire.runs import earlier_runs as module
 from quire.runs.earlier_runs import Spread, UsageSeen, busy_seconds, child_threads, input_sizes, usage_seen
-from quire.stores.contract import History, restore
+from quire.stores.contract import History
 from quire.values import Value
 
 FOLDER = "/srv/here"
@@ -56,7 +56,7 @@ class Keeper:
         self._count += 1
         pinned = {"document": text, "folder": folder, "model": "m:x", "inputs": inputs or {}, **pins}
         run = NewRun(f"20260101-00000{self._count}-aaaa", "P", format, name, self._count, pinned, {})
-        await restore(self._store, run, History(RunUpdate(status), effects, (), 9.0, *tokens, cost))
+        await self._store.restore(run, History(RunUpdate(status), effects, (), 9.0, *tokens, cost))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from quire.engine.records import EffectRecord, Event, NewRun, RunUpdate
 from quire.runs.runtime import Runtime
-from quire.stores.contract import History, Restorer
+from quire.stores.contract import History
 
 MODEL_SECONDS = 8.0
 
@@ -17,7 +17,6 @@ async def retold(runtime: Runtime, run: str, id: str, waits: Mapping[str, float]
     """Copy a run under another id. Each call of a model takes some seconds, and each question in `waits`, by its path,
     was open for so many seconds."""
     store = runtime.store
-    assert isinstance(store, Restorer)
     row = await store.get(run)
     assert row is not None
     begun = row.created_at - sum(waits.values()) - 1000

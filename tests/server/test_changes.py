@@ -67,7 +67,7 @@ async def test_runs_that_are_removed_and_documents_that_are_written(tmp_path: Pa
         run = await other.start(load(server.folder / "ask.playbook.md"), {}, RunOptions(answers={"1": "yes"}))
         await other.drive(run)
         assert statuses(await look(server)) == {run: "completed"}
-        await other.store.prune(2e9 + 1e9, [Status.COMPLETED], dry_run=False, vacuum=False)  # type: ignore[attr-defined]
+        await other.store.prune(2e9 + 1e9, [Status.COMPLETED], dry_run=False, vacuum=False)
         assert (await look(server)).gone == (run,)
         assert not (await look(server)).documents
         server.write("new.playbook.md", ASKS)

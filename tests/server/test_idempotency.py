@@ -12,7 +12,6 @@ import pytest
 from tests.server.served import Served, served
 
 from quire.errors import CannotStart
-from quire.stores.contract import ReplyKeeper
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -93,7 +92,6 @@ async def test_a_request_under_way_is_said_and_errors_are_kept(tmp_path: Path) -
         # What is wrong with the body itself is found before the key counts.
         assert (await start(server, client, "b", nothing=1)).json()["code"] == "unfit-body"
         assert (await start(server, client, "b")).status_code == 201
-        assert isinstance(store, ReplyKeeper)
         body = b'{"document":"ask.playbook.md"}'
         request = hashlib.sha256(b"POST /api/v1/runs?\n" + body).hexdigest()
         assert isinstance(await store.claim_key("busy", request), str)

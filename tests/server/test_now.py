@@ -18,7 +18,6 @@ from quire.engine.records import Status
 from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.server.site import SiteOptions
-from quire.stores.contract import oldest_questions
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -84,7 +83,7 @@ async def test_now_has_every_kind_of_run_with_what_helps(tmp_path: Path, kind: s
         assert paused["action"]["kind"] == "resume"
         assert paused["action"]["command"] == f"quire resume {runs['paused']}"
         assert runs["done"] in [row["id"] for row in now["finished"]]
-        (oldest,), total = await oldest_questions(server.site.runtime.store, 1)
+        (oldest,), total = await server.site.runtime.store.oldest_questions(1)
         assert (oldest.run, total) == (runs["waiting"], 1)
 
 
@@ -372,6 +371,7 @@ async def test_the_bars_of_the_pulse_lead_to_the_runs_of_a_day(pages: Pages, tmp
         page = await pages.open(server.url)
         bars = page.locator(".pulse .bars").first.get_by_role("link")
         await expect(bars).to_have_count(14)
+        await expect(page.locator(".pulse .bars")).to_have_count(4)
         days = (await server.read("/pulse"))["days"]
         await expect(bars.last).to_have_accessible_name(f"{days[-1]['day']}: 1 run")
         await bars.last.focus()

@@ -123,7 +123,7 @@ async def test_gates_and_flows_on_the_graph(pages: Pages, tmp_path: Path) -> Non
         assert flow != guard and "none" not in (flow, guard)
         await page.get_by_text("The same as a table").click()
         await expect(page.locator(".as-table")).to_contain_text("after a yes in step 3")
-        await expect(page.locator(".ways-list li").first).to_have_text("Step 3 - tool to Step 4 - shell: guards")
+        await expect(page.locator(".ways-list li").first).to_have_text("Step 3 - ok to Step 4 - shell: guards")
         await _look(page, "document-graph-proof")
 
 

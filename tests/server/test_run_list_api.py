@@ -186,6 +186,7 @@ async def test_the_pulse_counts_days_and_is_dropped_by_changes(tmp_path: Path) -
         await server.site.runs.ended(run, 10)
         pulse = (await client.get("/pulse", params={"days": "3"})).json()
         assert pulse["waiting"] == 0 and 0 <= pulse["waited"] < 60
+        assert [day["waited"] for day in pulse["days"]] == [None, None, pulse["waited"]]
         assert (await client.get("/pulse", params={"days": "93"})).status_code == 422
 
 

@@ -84,7 +84,7 @@ async def test_rows_by_keyboard_and_what_each_shows(pages: Pages, team: tuple[Se
     await expect(page.locator(".pane .markup h1")).to_have_text("Incident report: login")
     tree = page.get_by_role("tree", name="Steps of the run")
     await tree.focus()
-    for key, active in (("Home", "Result"), ("j", "Assess"), ("ArrowDown", "Model call"), ("ArrowLeft", "Assess")):
+    for key, active in (("Home", "Result"), ("j", "Assess"), ("ArrowDown", "Reply"), ("ArrowLeft", "Assess")):
         await page.keyboard.press(key)
         await expect(selected(page)).to_contain_text(active)
     await page.keyboard.press("ArrowLeft")

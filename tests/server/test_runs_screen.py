@@ -14,7 +14,7 @@ from tests.server.team_workspace import NOTES, incident, ordinary_day, write_doc
 
 from quire.engine.records import EffectRecord, NewRun, RunUpdate, Status, Usage
 from quire.runs.export import export_lines
-from quire.stores.contract import History, restore
+from quire.stores.contract import History
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -26,7 +26,7 @@ async def made(server: Served, count: int) -> None:
         run = NewRun(f"old-{number:05}", f"Report {number}", "playbook", "report.playbook.md", at, {"inputs": {}}, {})
         record = EffectRecord("1/model", "model", "ok", "f" * 64, at, {"text": "a"}, usage=Usage(10, 5, 0.01))
         history = History(RunUpdate(Status.COMPLETED, "1"), (record,), (), at + 3, 10, 5, 0.01)
-        await restore(server.site.runtime.store, run, history)
+        await server.site.runtime.store.restore(run, history)
 
 
 async def rows(page: Page) -> list[str]:

@@ -14,7 +14,7 @@ from quire.engine.records import Status
 from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.server.site import SiteOptions
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.run_pages import RunFilters
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -95,8 +95,8 @@ async def test_change_run_three_times_write_and_keep(pages: Pages, tmp_path: Pat
             answer = await client.post("/documents/brief.yaml/tests", json={})
             assert [case["outcome"] for case in answer.json()["cases"]] == ["passed"], answer.text
         store = server.site.runtime.store
-        assert [row.id for row in (await lister(store).page(RunFilters())).rows] == [run]
-        assert len((await lister(store).page(RunFilters(tries=True))).rows) == 4
+        assert [row.id for row in (await store.page(RunFilters())).rows] == [run]
+        assert len((await store.page(RunFilters(tries=True))).rows) == 4
 
 
 async def test_texts_of_a_try_stay_text_and_wrong_prompts_are_refused(pages: Pages, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ async def test_another_value_is_tried(pages: Pages, tmp_path: Path) -> None:
         await topic.blur()
         await page.get_by_role("button", name="Run 3 times").click()
         await expect(page.locator(".try-sum")).to_contain_text("3 of 3 completed")
-        rows = (await lister(server.site.runtime.store).page(RunFilters(tries=True))).rows
+        rows = (await server.site.runtime.store.page(RunFilters(tries=True))).rows
         assert [row.pins["inputs"] for row in rows] == [{"topic": "DuckDB"}] * 3 + [{"topic": "SQLite"}]
 
 

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tests.simulator.databases import Shelf
 from tests.simulator.fakes import World
@@ -141,7 +141,7 @@ class Life:
         inner = self._open()
         try:
             store = MortalStore(inner, process, self.witness, self.pace)
-            runtime = self._runtime(store, process)
+            runtime = self._runtime(cast("Store", store), process)
             if not self.run:
                 rows = await inner.list()
                 self.run = rows[0].id if rows else ""

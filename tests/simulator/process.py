@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quire.engine.ports import Store
 from quire.engine.records import (
@@ -18,11 +18,9 @@ from quire.engine.records import (
     EffectRecord,
     Event,
     Lease,
-    Letter,
     NewRun,
     Question,
     RunRow,
-    Status,
     WriteResult,
 )
 from quire.errors import StoreError
@@ -114,6 +112,9 @@ class MortalStore:
         self._witness = witness
         self._pace = pace
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
     async def create(self, run: NewRun) -> None:
         self._process.point("before create")
         await self._store.create(run)
@@ -168,39 +169,18 @@ class MortalStore:
         self._process.point("after cancel")
         return cancelled
 
-    async def check_seal(self, run: str, *, whole: bool = True) -> None:
-        await self._store.check_seal(run, whole=whole)
-
-    async def reseal(self, run: str) -> None:
-        await self._store.reseal(run)
-
     async def release(self, lease: Lease) -> None:
         # A dead process writes nothing; the kernel drops its lock when its store is closed.
         if not self._process.dead:
             await self._store.release(lease)
 
-    async def close(self) -> None:
-        await self._store.close()
-
     async def get(self, run: str) -> RunRow | None:
         self._process.must_live()
         return await self._store.get(run)
 
-    async def find(self, prefix: str) -> Sequence[str]:
-        return await self._store.find(prefix)
-
-    async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
-        return await self._store.list(status=status, limit=limit)
-
-    async def text(self, sha256: str) -> str:
-        return await self._store.text(sha256)
-
     async def effects(self, run: str) -> Sequence[EffectRecord]:
         self._process.must_live()
         return await self._store.effects(run)
-
-    async def events(self, run: str, after: int = 0) -> Sequence[Event]:
-        return await self._store.events(run, after)
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
         self._process.must_live()
@@ -209,6 +189,3 @@ class MortalStore:
     async def answers(self, run: str) -> Sequence[Answer]:
         self._process.must_live()
         return await self._store.answers(run)
-
-    async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
-        return await self._store.letters(recipient)

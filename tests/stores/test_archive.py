@@ -6,14 +6,12 @@ import hashlib
 import multiprocessing
 import sqlite3
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from quire.engine.ports import Store
 from quire.engine.records import Batch, EffectRecord, Event, Letter, NewRun, Question, RunUpdate, Status, Usage
 from quire.errors import RunBusy, StoreError
-from quire.stores.contract import ENDED, History, keeper, restore
+from quire.stores.contract import ENDED, History
 from quire.stores.sqlite.store import SqliteStore
 from quire.values import Value
 
@@ -118,25 +116,6 @@ async def test_nothing_is_taken_in_by_half(shelf: Shelf) -> None:
     with pytest.raises(ValueError, match="not text"):
         await shelf.store.restore(NEW, bad)
     assert await shelf.ids() == set()
-
-
-class Plain:
-    """Any other store: only what the engine's port has."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.create, self.acquire, self.write, self.release = store.create, store.acquire, store.write, store.release
-
-
-async def test_a_store_that_cannot_do_it_in_one_go_is_written_to(shelf: Shelf) -> None:
-    plain = cast("Store", Plain(shelf.store))
-    await restore(plain, NEW, HISTORY)
-    row = await shelf.store.get("r")
-    assert row is not None and (row.status, row.input_tokens) == (Status.FAILED, 10)
-    assert list(await shelf.store.effects("r")) == list(HISTORY.effects)
-    assert [event.seq for event in await shelf.store.events("r")] == [1, 2, 3, 4, 5]
-    with pytest.raises(StoreError, match="a server's"):
-        keeper(plain)
 
 
 async def test_only_runs_that_ended_long_ago_go(shelf: Shelf) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quire.engine.ports import Store
-from quire.stores.contract import REPLY_SECONDS, UNDER_WAY_SECONDS, KeptReply, ReplyKeeper
+from quire.stores.contract import REPLY_SECONDS, UNDER_WAY_SECONDS, KeptReply
 
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf
@@ -16,13 +16,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lasting_store("it has no server whose replies it would keep")
 
 
-def keeper(store: Store) -> ReplyKeeper:
-    assert isinstance(store, ReplyKeeper)
-    return store
-
-
 async def test_a_key_is_claimed_once_and_its_reply_is_kept(store: Store, shelf: Shelf) -> None:
-    here, there = keeper(store), keeper(shelf.open())
+    here, there = store, shelf.open()
     claim = await here.claim_key("k", "hash")
     assert isinstance(claim, str)
     assert await there.claim_key("k", "hash") == KeptReply("hash", None)
@@ -35,7 +30,7 @@ async def test_a_key_is_claimed_once_and_its_reply_is_kept(store: Store, shelf: 
 
 
 async def test_a_key_that_is_given_back_is_free(store: Store, shelf: Shelf) -> None:
-    here = keeper(store)
+    here = store
     claim = await here.claim_key("k", "hash")
     assert isinstance(claim, str)
     await here.keep_reply("k", claim, None)
@@ -48,13 +43,13 @@ async def test_a_key_that_is_given_back_is_free(store: Store, shelf: Shelf) -> N
 
 
 async def test_a_request_that_was_lost_with_its_server_gives_way(store: Store, shelf: Shelf) -> None:
-    lost = await keeper(store).claim_key("k", "hash")
+    lost = await store.claim_key("k", "hash")
     shelf.clock.time += UNDER_WAY_SECONDS + 1
-    again = await keeper(shelf.open()).claim_key("k", "hash")
+    again = await shelf.open().claim_key("k", "hash")
     assert isinstance(again, str) and again != lost
 
 
 async def test_of_many_at_once_one_gets_the_key(store: Store, shelf: Shelf) -> None:
-    stores = [keeper(store), *(keeper(shelf.open()) for _ in range(3))]
+    stores = [store, *(shelf.open() for _ in range(3))]
     outcomes = await asyncio.gather(*(one.claim_key("k", "hash") for one in stores for _ in range(4)))
     assert sum(isinstance(outcome, str) for outcome in outcomes) == 1

@@ -9,15 +9,9 @@ from tests.stores.test_store_contract import effect, event, owned
 from quire.engine.ports import Store
 from quire.engine.records import Batch, EffectRecord, Event, Usage
 from quire.engine.requests import Failure
-from quire.stores.run_pages import JournalPages, Paged
 from quire.values import encode
 
 pytestmark = pytest.mark.lasting_store("it has no server that would show pages of journals")
-
-
-def journal(store: Store) -> JournalPages:
-    assert isinstance(store, Paged)
-    return store.journal()
 
 
 async def test_effects_come_without_values_and_with_their_sizes(store: Store) -> None:
@@ -31,7 +25,7 @@ async def test_effects_come_without_values_and_with_their_sizes(store: Store) ->
     ]
     for record in records:
         await store.write(lease, Batch(effects=(record,)))
-    found = await journal(store).effects("r1")
+    found = await store.journal().effects("r1")
     assert [one.record for one in found] == [replace(record, value=None) for record in records]
     sizes = [None if record.value is None else len(encode(record.value).encode()) for record in records]
     assert [one.size for one in found] == sizes
@@ -48,7 +42,7 @@ async def test_the_last_record_of_a_path_counts_and_a_superseded_one_does_not(st
         Batch(supersede=("2/model",), effects=(effect("3/model"),)),
     ):
         await store.write(lease, batch)
-    pages = journal(store)
+    pages = store.journal()
     assert [(one.record.path, one.record.state) for one in await pages.effects("r1")] == [
         ("1/tool", "ok"),
         ("3/model", "ok"),
@@ -93,7 +87,7 @@ async def many(store: Store) -> None:
 )
 async def test_events_from_both_ends(store: Store, asked: dict[str, int], numbers: list[int]) -> None:
     await many(store)
-    found = await journal(store).event_page("r1", **asked)
+    found = await store.journal().event_page("r1", **asked)
     assert [one.seq for one in found] == numbers
 
 
@@ -102,7 +96,7 @@ async def test_an_event_page_holds_what_the_whole_list_holds(store: Store) -> No
     for seq in range(1, 6):
         record = effect(f"{seq}/model", usage=Usage(1, 2, 0.5))
         await store.write(lease, Batch(effects=(record,), events=(told(seq, record),)))
-    assert await journal(store).event_page("r1", after=2) == list(await store.events("r1", 2))
+    assert await store.journal().event_page("r1", after=2) == list(await store.events("r1", 2))
 
 
 async def test_rows_that_outrun_their_numbers_are_found(store: Store) -> None:
@@ -113,6 +107,6 @@ async def test_rows_that_outrun_their_numbers_are_found(store: Store) -> None:
     await store.write(lease, Batch(supersede=paths))
     for seq in range(2, 8):
         await store.write(lease, Batch(events=(event(seq),)))
-    pages = journal(store)
+    pages = store.journal()
     assert [one.seq for one in await pages.event_page("r1", before=3, limit=5)] == [1, 2]
     assert [one.seq for one in await pages.event_page("r1", after=2, limit=2)] == [3, 4]

@@ -24,7 +24,7 @@ from quire.engine.records import (
 )
 from quire.engine.requests import Failure
 from quire.errors import NoSuchRun, StoreError
-from quire.stores.contract import ENDED, History, Pruned, keeper, restore
+from quire.stores.contract import ENDED, History, Pruned
 
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf
@@ -61,7 +61,7 @@ class TestRestore:
         )
         failure = Failure("model", "no") if status is Status.FAILED else None
         history = History(RunUpdate(status, "2", failure), (first, second), events, 99.0, 7, 8, None)
-        await restore(store, new_run("r1", "# One"), history)
+        await store.restore(new_run("r1", "# One"), history)
         row = await store.get("r1")
         assert row is not None
         assert (row.status, row.position, row.failure, row.epoch) == (status, "2", failure, 0)
@@ -81,7 +81,7 @@ class TestRestore:
         await store.create(new_run("r1", "# One"))
         history = History(RunUpdate(Status.COMPLETED), (record(),), (), 99.0)
         with pytest.raises(StoreError, match="r1 already"):
-            await restore(store, replace(new_run("r1"), title="Another"), history)
+            await store.restore(replace(new_run("r1"), title="Another"), history)
         row = await store.get("r1")
         assert row is not None and (row.title, row.status) == ("A title", Status.PENDING)
         assert list(await store.effects("r1")) == []
@@ -108,8 +108,8 @@ class TestPrune:
             await store.release(await driven(store, id, f"# {id}", "# shared", status=status, value=f"{id}{BIG}"))
         shelf.clock.time = 1_200.0
         await store.release(await driven(store, "young"))
-        assert (await keeper(store).prune(900.0, ENDED, dry_run=False, vacuum=False)).runs == ()
-        pruned = await keeper(store).prune(1_100.0, ENDED, dry_run=False, vacuum=True)
+        assert (await store.prune(900.0, ENDED, dry_run=False, vacuum=False)).runs == ()
+        pruned = await store.prune(1_100.0, ENDED, dry_run=False, vacuum=True)
         assert (pruned.runs, pruned.effects, pruned.texts) == (("done", "no"), 2, 4)
         assert pruned.size > 2 * len(BIG)
         assert await left(store) == {"waits", "young"}
@@ -129,43 +129,43 @@ class TestPrune:
     async def test_a_wait_that_has_expired_goes_with_the_expired(self, shelf: Shelf, store: Store) -> None:
         await store.release(await driven(store, "r1", status=Status.AWAITING_INPUT))
         shelf.clock.time = 1_600.0
-        assert (await keeper(store).prune(1_550.0, (Status.COMPLETED,), dry_run=False, vacuum=False)).runs == ()
-        assert (await keeper(store).prune(1_550.0, ENDED, dry_run=False, vacuum=False)).runs == ("r1",)
+        assert (await store.prune(1_550.0, (Status.COMPLETED,), dry_run=False, vacuum=False)).runs == ()
+        assert (await store.prune(1_550.0, ENDED, dry_run=False, vacuum=False)).runs == ("r1",)
 
     async def test_who_came_with_a_history_is_as_old_as_its_coming(self, shelf: Shelf, store: Store) -> None:
         """A run may have ended years ago in another store: whoever has just taken it in wants it."""
         history = History(RunUpdate(Status.COMPLETED), (record(),), (told(1, record()),), 99.0)
-        await restore(store, new_run("r1"), history)
+        await store.restore(new_run("r1"), history)
         shelf.clock.time = 1_200.0
-        assert (await keeper(store).prune(900.0, ENDED, dry_run=False, vacuum=False)).runs == ()
+        assert (await store.prune(900.0, ENDED, dry_run=False, vacuum=False)).runs == ()
         row = await store.get("r1")
         assert row is not None and row.updated_at == 99.0
-        assert (await keeper(store).prune(1_100.0, ENDED, dry_run=False, vacuum=False)).runs == ("r1",)
+        assert (await store.prune(1_100.0, ENDED, dry_run=False, vacuum=False)).runs == ("r1",)
 
     async def test_where_the_room_is(self, shelf: Shelf, store: Store) -> None:
         await store.release(await driven(store, "r1"))
-        pruned = await keeper(store).prune(1_100.0, ENDED, dry_run=True, vacuum=False)
+        pruned = await store.prune(1_100.0, ENDED, dry_run=True, vacuum=False)
         assert pruned.in_file == (type(store).__name__ == "SqliteStore")
 
     async def test_a_dry_run_says_the_same_and_does_nothing(self, shelf: Shelf, store: Store) -> None:
         await store.release(await driven(store, "r1", "# One"))
         shelf.clock.time = 1_200.0
-        would = await keeper(store).prune(1_100.0, ENDED, dry_run=True, vacuum=True)
+        would = await store.prune(1_100.0, ENDED, dry_run=True, vacuum=True)
         assert (would.runs, would.effects, would.texts, would.given_back) == (("r1",), 1, 1, 0)
         assert await left(store) == {"r1"}
         assert await store.text(digest("# One")) == "# One"
-        did = await keeper(store).prune(1_100.0, ENDED, dry_run=False, vacuum=False)
+        did = await store.prune(1_100.0, ENDED, dry_run=False, vacuum=False)
         assert replace(did, size=0) == replace(would, size=0)
-        nothing = await keeper(store).prune(1_100.0, ENDED, dry_run=False, vacuum=False)
+        nothing = await store.prune(1_100.0, ENDED, dry_run=False, vacuum=False)
         assert nothing == Pruned(in_file=nothing.in_file)
 
     async def test_who_is_driven_stays(self, shelf: Shelf, store: Store) -> None:
         lease = await driven(store, "r1", status=Status.FAILED)
         for one in (store, shelf.open()):
-            assert (await keeper(one).prune(9_000.0, ENDED, dry_run=False, vacuum=False)).runs == ()
+            assert (await one.prune(9_000.0, ENDED, dry_run=False, vacuum=False)).runs == ()
         await store.write(lease, Batch(effects=(record("2/model"),)))
         await store.release(lease)
-        assert (await keeper(store).prune(9_000.0, ENDED, dry_run=False, vacuum=False)).runs == ("r1",)
+        assert (await store.prune(9_000.0, ENDED, dry_run=False, vacuum=False)).runs == ("r1",)
 
     async def test_texts_of_runs_that_are_made_meanwhile_are_kept(self, shelf: Shelf, store: Store) -> None:
         text = "# Shared by all\n"
@@ -173,7 +173,7 @@ class TestPrune:
             await store.release(await driven(store, f"old{round}", text))
             others = [shelf.open() for _ in range(3)]
             await asyncio.gather(
-                keeper(store).prune(9_000.0, ENDED, dry_run=False, vacuum=False),
+                store.prune(9_000.0, ENDED, dry_run=False, vacuum=False),
                 *(one.create(new_run(f"new{round}-{n}", text)) for n, one in enumerate(others)),
             )
             assert await store.text(digest(text)) == text
@@ -187,18 +187,18 @@ class TestRemove:
         for id, status in (("done", Status.COMPLETED), ("other", Status.FAILED), ("waits", Status.AWAITING_INPUT)):
             await store.release(await driven(store, id, f"# {id}", "# shared", status=status))
         named = ["done", "waits", "nothing"]
-        would = await keeper(store).remove(named, dry_run=True)
+        would = await store.remove(named, dry_run=True)
         assert (would.runs, would.effects, await left(store)) == (("done",), 1, {"done", "other", "waits"})
-        assert await keeper(store).remove(named, dry_run=False) == would
+        assert await store.remove(named, dry_run=False) == would
         assert await left(store) == {"other", "waits"}
         assert await store.text(digest("# shared")) == "# shared"
         assert list(await store.effects("done")) == []
         shelf.clock.time = 1_600.0
-        assert (await keeper(store).remove(["waits"], dry_run=False)).runs == ("waits",)
+        assert (await store.remove(["waits"], dry_run=False)).runs == ("waits",)
 
     async def test_a_run_that_is_about_to_be_driven_stays(self, shelf: Shelf, store: Store) -> None:
         await store.release(await driven(store, "r1", status=Status.FAILED))
         lease = await shelf.open().acquire("r1")
         assert lease.run == "r1"
-        assert (await keeper(store).remove(["r1"], dry_run=False)).runs == ()
+        assert (await store.remove(["r1"], dry_run=False)).runs == ()
         assert await left(store) == {"r1"}

@@ -8,17 +8,11 @@ import pytest
 from msgspec.structs import replace
 from tests.stores.test_store_contract import effect, event, new_run, owned, question, status_of, waiting
 
-from quire.engine.ports import Store
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.errors import StoreError
-from quire.stores.contract import Marks, Restorer, SharedStore, Watchable
+from quire.stores.contract import Marks
 from quire.stores.sqlite import in_memory
 from quire.stores.sqlite.in_memory import Memory, MemoryStore
-
-
-def test_it_has_the_abilities_that_it_says() -> None:
-    store: Store = MemoryStore()
-    assert isinstance(store, Restorer) and isinstance(store, SharedStore) and isinstance(store, Watchable)
 
 
 async def test_a_value_cannot_be_changed_by_its_writer_or_a_reader() -> None:

@@ -12,8 +12,8 @@ from quire.engine.records import Batch, EffectRecord, Lease, NewRun, Question, R
 from quire.engine.requests import Failure
 from quire.errors import NoSuchRun
 from quire.stores import run_pages
-from quire.stores.contract import History, Ledger, Spent, restore
-from quire.stores.run_pages import RunFilters, Sort, cursor, lister, read_cursor, with_subject, words_of
+from quire.stores.contract import History, Spent
+from quire.stores.run_pages import RunFilters, Sort, cursor, read_cursor, with_subject, words_of
 
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf
@@ -46,14 +46,14 @@ async def made(store: Store, id: str, at: float, status: Status = Status.PENDING
 
 
 async def ids(store: Store, **filters: Any) -> list[str]:
-    return [row.id for row in (await lister(store).page(RunFilters(**filters))).rows]
+    return [row.id for row in (await store.page(RunFilters(**filters))).rows]
 
 
 async def test_pages_follow_each_other_while_runs_come_and_go(store: Store) -> None:
     for number in range(7):
         # Several runs of one moment: their number decides.
         await made(store, f"r{number}", 100.0 + number // 3)
-    pages = lister(store)
+    pages = store
     first = await pages.page(RunFilters(), limit=3)
     assert [row.id for row in first.rows] == ["r6", "r5", "r4"]
     await made(store, "new", 500.0)
@@ -70,7 +70,7 @@ async def test_pages_follow_each_other_while_runs_come_and_go(store: Store) -> N
 async def test_an_empty_store_has_an_empty_page(store: Store) -> None:
     assert await ids(store) == []
     assert await ids(store, statuses=tuple(Status), words=("x",), origin="r", asks=True, document="d", since=1.0) == []
-    assert set((await lister(store).counts(RunFilters())).values()) == {0}
+    assert set((await store.counts(RunFilters())).values()) == {0}
 
 
 STATUSES: dict[str, tuple[Status, dict[str, Any]]] = {
@@ -97,16 +97,16 @@ async def test_the_status_is_the_one_that_is_shown(store: Store, shelf: Shelf) -
     assert await ids(other, statuses=(Status.RUNNING, Status.FAILED)) == ["failed", "running"]
     assert await ids(other, statuses=(Status.INTERRUPTED, Status.RUNNING)) == ["interrupted", "running"]
     assert await ids(other, asks=True) == ["waits"]
-    counts = await lister(other).counts(RunFilters(statuses=(Status.PAUSED,)))
+    counts = await other.counts(RunFilters(statuses=(Status.PAUSED,)))
     assert counts == {status: 2 if status is Status.EXPIRED else 1 for status in Status}
-    assert await lister(other).count(RunFilters(statuses=(Status.EXPIRED, Status.PAUSED))) == 3
+    assert await other.count(RunFilters(statuses=(Status.EXPIRED, Status.PAUSED))) == 3
 
 
 async def test_counts_end_somewhere(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_pages, "MOST_COUNTED", 2)
     for number in range(5):
         await made(store, f"r{number}", 1.0)
-    assert (await lister(store).counts(RunFilters()))[Status.PENDING] == 3
+    assert (await store.counts(RunFilters()))[Status.PENDING] == 3
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def restored(store: Store, id: str, at: float, took: float = 0.0, cost: fl
     """Create a completed run with the time that it took and its cost."""
     run = NewRun(id, id, "playbook", "a.md", at, {"inputs": {}, **more.pop("pins", {})}, {}, **more)
     record = EffectRecord("1/model", "model", "ok", "h", at, "x", usage=Usage(1, 1, cost))
-    await restore(store, run, History(RunUpdate(Status.COMPLETED), (record,), (), at + took, cost=cost))
+    await store.restore(run, History(RunUpdate(Status.COMPLETED), (record,), (), at + took, cost=cost))
 
 
 ORDERS: dict[Sort, list[str]] = {
@@ -167,7 +167,7 @@ async def test_pages_follow_each_other_in_every_order(store: Store, sort: Sort, 
     subject = {"a": "Zoo", "b": "tea", "c": "a ä, 100% _ & / : ?", "d": "zoo x", "e": "zoo", "f": "Tea"}
     for number, id in enumerate("abcdef"):
         await restored(store, id, 10.0 + number, took[id], cost[id], subject=subject[id])
-    pages, found, after = lister(store), list[str](), None
+    pages, found, after = store, list[str](), None
     while True:
         page = await pages.page(RunFilters(), after, limit, sort)
         found += [row.id for row in page.rows]
@@ -188,8 +188,7 @@ async def test_runs_by_cost_and_time_and_tries(store: Store) -> None:
     assert await ids(store, min_cost=0.5) == ["dear"]
     assert await ids(store, min_cost=0.5, tries=True) == ["try", "dear"]
     assert await ids(store, min_took=30.0) == ["unknown", "dear"]
-    assert await lister(store).count(RunFilters()) == 3
-    assert isinstance(store, Ledger)
+    assert await store.count(RunFilters()) == 3
     assert replace(await store.spent(0.0), cost=0.0) == Spent(3, 0.0, 1, 3, 0)
     assert (await store.spent(0.0)).cost == pytest.approx(1.71)
     assert await store.spent(2.0, 3.0) == Spent(1, 0.8, 0, 1, 0)
@@ -204,8 +203,8 @@ async def test_names_and_notes_change_nothing_else(store: Store, shelf: Shelf) -
     before = await store.get("r")
     shelf.clock.time += 50
     other = shelf.open()
-    await lister(other).label("r", {"name": "the one we sent", "note": "line 1\nline 2"})
-    await lister(other).label("r", {"seen_at": 5.0})
+    await other.label("r", {"name": "the one we sent", "note": "line 1\nline 2"})
+    await other.label("r", {"seen_at": 5.0})
     row = await store.get("r")
     assert before and row == replace(before, name="the one we sent", note="line 1\nline 2", seen_at=5.0)
     assert row.label == "the one we sent"
@@ -214,10 +213,10 @@ async def test_names_and_notes_change_nothing_else(store: Store, shelf: Shelf) -
     await store.write(lease, Batch(update=RunUpdate(Status.COMPLETED)))
     await store.release(lease)
     await store.check_seal("r")
-    await lister(other).label("r", {"name": None})
-    assert (await lister(other).named(["r", "none"]))[0].label == before.subject
+    await other.label("r", {"name": None})
+    assert (await other.named(["r", "none"]))[0].label == before.subject
     with pytest.raises(NoSuchRun):
-        await lister(other).label("none", {"name": "x"})
+        await other.label("none", {"name": "x"})
 
 
 async def test_a_subject_is_stored_with_the_run(store: Store) -> None:
@@ -229,20 +228,19 @@ async def test_a_subject_is_stored_with_the_run(store: Store) -> None:
     assert await ids(store, words=("login", "incident")) == ["r2", "r1"]
     large = {"text": "x" * 100_000}
     await store.create(NewRun("large", "T", "playbook", "b.md", 9.0, {"inputs": large}, {}))
-    assert await lister(store).recent_inputs("b.md", 5) == []
+    assert await store.recent_inputs("b.md", 5) == []
 
 
 async def test_waits_of_people_and_runs_without_pins(store: Store, shelf: Shelf) -> None:
     await made(store, "asks", 1.0, Status.FAILED, asks=True, error="no connection")
     await made(store, "waits", 2.0, Status.AWAITING_INPUT, asks=True)
-    assert isinstance(store, Ledger)
     assert await store.waited(0.0) == []
     await store.answer("waits", "2/ask", "h", "yes")
     lease = await store.acquire("waits")
     answered = EffectRecord("2/ask", "ask", "ok", "h", 43.5, "yes")
     await store.write(lease, Batch((answered,), consume=("2/ask",), update=RunUpdate(Status.RUNNING)))
-    assert await store.waited(0.0) == [42.5] and await store.waited(2.0) == []
-    bare = await lister(shelf.open()).page(RunFilters(), pins=False)
+    assert await store.waited(0.0) == [(1.0, 42.5)] and await store.waited(2.0) == []
+    bare = await shelf.open().page(RunFilters(), pins=False)
     assert [replace(row, pins={}) for row in await store.list()] == bare.rows
 
 

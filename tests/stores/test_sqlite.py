@@ -32,6 +32,7 @@ from quire.engine.records import (
 )
 from quire.errors import RunBusy, StoreError, StoreFull, StoreLocked
 from quire.stores import open_store, row_decoder
+from quire.stores.run_pages import RunFilters
 from quire.stores.sqlite.database import LOG_PAGES, explain
 from quire.stores.sqlite.statements import SqliteStatements
 from quire.stores.sqlite.store import SqliteStore
@@ -480,9 +481,6 @@ class TestCommits:
         ("statement", "parameters", "index"),
         [
             (SqliteStatements.QUESTIONS, (1.0,), "questions_open"),
-            (SqliteStatements.LIST, (50,), "runs_by_age"),
-            (SqliteStatements.LIST_STATUS, ("failed", 50), "runs_by_status"),
-            (SqliteStatements.LIST_WAITING, ("awaiting_input", 1.0, 50), "runs_by_status"),
             (SqliteStatements.RUNNING, (), "runs_by_status"),
         ],
     )
@@ -493,6 +491,17 @@ class TestCommits:
         plan = [row[3] for row in connection_of(store).execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]
         assert any(index in step for step in plan), plan
         assert not any("TEMP B-TREE" in step for step in plan), plan
+
+    @pytest.mark.parametrize(("status", "index"), [(None, "age"), (Status.FAILED, "status"), (Status.PAUSED, "status")])
+    async def test_a_page_walks_an_index_and_sorts_only_its_own_rows(
+        self, store: SqliteStore, status: Status | None, index: str
+    ) -> None:
+        await store.create(new_run())
+        query, parameters = store._queries.page(RunFilters((status,) if status else ()), None, 50, "started", True)
+        rows = connection_of(store).execute(f"EXPLAIN QUERY PLAN {query}", tuple(parameters))
+        *plan, last = [row[3] for row in rows]
+        assert any(f"r USING INDEX runs_by_{index}" in step for step in plan), plan
+        assert "TEMP B-TREE" in last and not any("TEMP B-TREE" in step for step in plan), plan
 
     async def test_only_runs_that_are_running_are_looked_at_for_life(
         self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch

@@ -34,12 +34,11 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     from quire.display.run_json import name_data, question_data
     from quire.display.run_page import question_lines
     from quire.display.text import age, one_line
-    from quire.stores.run_pages import lister
 
     questions = await runs.store.questions()
     letters = (await runs.store.letters())[-LETTERS:]
     asking = {question.run for question in questions}
-    rows = {row.id: row for row in await lister(runs.store).named(list(asking))}
+    rows = {row.id: row for row in await runs.store.named(list(asking))}
     if as_json:
         open_ones = (question_data(question, name_data(rows.get(question.run))) for question in questions)
         write_json([*open_ones, *map(letter_data, letters)])

@@ -51,15 +51,13 @@ def perform(work: Work[Given], given: Mapping[str, Value]) -> Any:
     from quire.operations.host import Caller, Host
     from quire.operations.problems import Problem
 
+    async def performed(runtime: Runtime) -> Any:
+        return await work.run(Host(runtime, Caller(edits=True)), work.read(given))
+
     try:
-        values = work.read(given)
+        return with_runtime(performed)
     except Problem as error:
         raise CannotStart(error.detail) from None
-
-    async def performed(runtime: Runtime) -> Any:
-        return await work.run(Host(runtime, Caller(edits=True)), values)
-
-    return with_runtime(performed)
 
 
 def look_at_runs(work: Callable[[StoredRuns], Coroutine[object, object, T]]) -> T:

@@ -95,6 +95,7 @@ RUNS: dict[str, Verb] = {
     "test": Verb("quire.cli.runs.try_verbs", "Verbs", "Make a test case of a run", "testing", "WRITES"),
     "label": Verb("quire.cli.runs.maintenance", "Verbs", "Give a run a name and a note", "runs", "WRITES"),
     "export": Verb("quire.cli.runs.transfer", "Verbs", "Write a run to one file", "runs", "WRITES"),
+    "share": Verb("quire.cli.runs.transfer", "Verbs", "Link to one run for another person", "runs", "WRITES"),
     "import": Verb("quire.cli.runs.transfer", "Verbs", "Read an exported run, to show or to fork it", "runs", "WRITES"),
     "verify": Verb("quire.cli.runs.transfer", "Verbs", "Check that a run or its file was not changed", "runs", "FREE"),
     "seal": Verb("quire.cli.runs.maintenance", "Verbs", "Adopt unsealed runs as your own", "runs", "WRITES"),
@@ -190,6 +191,9 @@ quire runs label last --name 'the one we sent'
 quire runs label last --note 'checked by Ada' --seen
 quire runs export last --out run.jsonl
 quire runs export last --out run.jsonl --force
+quire runs export last --html run.html
+quire runs share last --days 3
+quire runs share last --list
 quire runs import run.jsonl --json
 quire runs import run.jsonl
 quire runs verify last

@@ -22,7 +22,6 @@ from quire.runs.drives import letters_about
 from quire.runs.notify import announce
 from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
-from quire.stores.contract import SharedStore
 
 TRIES = 3
 """Attempts for a run that cannot even begin, if no other worker is left to try it."""
@@ -185,7 +184,7 @@ class Driver:
             if self._name in attempt.refusals and await attempt.is_for_others():
                 raise Later("another worker has not tried it yet", 1.0)
             await attempt.will_own(row.epoch + 1)
-            if isinstance(store, SharedStore) and (row.status is Status.RUNNING or row.epoch == attempt.before):
+            if row.status is Status.RUNNING or row.epoch == attempt.before:
                 # If a worker has only just taken the run, its row shows nothing but the epoch yet.
                 self._say(f"run {run}: its worker has fallen silent; taking it over")
                 await store.evict(run, row.epoch)

@@ -49,7 +49,6 @@ from quire.cluster.workflow import RunWorkflow
 from quire.engine.records import RunRow, Status
 from quire.errors import CannotStart, QuireError, StoreError
 from quire.python_process import EndingSignals
-from quire.stores.contract import SharedStore
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -115,8 +114,6 @@ class Sweep:
         return [row for row in rows if row.pins.get("queue", "") == self._queue and not row.pins.get("imported")]
 
     async def _answered(self) -> list[RunRow]:
-        if not isinstance(self._store, SharedStore):
-            return []
         rows = [await self._store.get(run) for run in (await self._store.answered())[:MOST]]
         return [row for row in rows if row is not None and row.status is Status.AWAITING_INPUT]
 

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from quire.runs.imports import Exported, Verdict
     from quire.runs.outcome import RunView
     from quire.runs.reuse import Reuse
+    from quire.runs.shares import Share
     from quire.stores.contract import Pruned
     from quire.values import Value
+
+
+def share_data(share: Share) -> dict[str, Value]:
+    times: dict[str, Value] = {"created_at": share.created_at, "expires_at": share.expires_at}
+    return {"id": share.id, "run": share.run, "by": share.by, **times}
 
 
 def fork_form_data(view: RunView, steps: list[ForkStep], options: Mapping[str, Value]) -> dict[str, Value]:

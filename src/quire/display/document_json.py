@@ -150,14 +150,14 @@ def inputs_data(document: Document) -> dict[str, Value]:
 def steps_data(plan: Plan) -> list[Value]:
     """Return all steps in the order of the document, each with the facts for a form: if it can ask a model, if a run
     can stop after it, and the question that it asks a person."""
-    from quire.plan.descriptions import step_title
+    from quire.plan.descriptions import step_name
 
     stops = plan.stops()
     return [
         {
             "path": path,
             "label": step.label,
-            "title": step_title(step),
+            "title": step_name(step),
             "asks_model": step.work is not None and step.work.asks_model,
             "stops": path in stops,
             "question": _question(step),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 import click
 
 from quire.display.text import one_line, paragraph, section, short, table, visible
-from quire.plan.descriptions import QUESTIONS, condition, tool_name, written
+from quire.plan.descriptions import QUESTIONS, condition, condition_in_words, tool_name, written
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
 from quire.plan.thread import Thread
@@ -105,7 +105,7 @@ def _steps(sequence: Steps) -> Iterator[str]:
         yield from (f"    {one_line(line)}" for line in _does(step))
         for number, case in enumerate(step.match.cases if step.match else ()):
             word = "elif" if number else "if"
-            yield f"    {word} {one_line(condition(case.test))}:" if case.test else "    else:"
+            yield f"    {word} {one_line(condition_in_words(case.test))}:" if case.test else "    else:"
             yield from (f"      {line}" for line in _steps(case.body))
 
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from quire.display.outline import INPUTS, head, used
 from quire.display.text import one_line, paragraph, section, short, table
-from quire.plan.descriptions import guard_texts, on_error_text, source_text, step_title, written
+from quire.plan.descriptions import guard_texts, on_error_text, source_text, step_name, written
 from quire.plan.nodes import Plan, Step, Think, UseTool
 from quire.plan.pipeline_work import (
     Agent,
@@ -100,7 +100,9 @@ def callees_of(plan: Plan) -> dict[str, list[str]]:
 
 
 def _step(step: Step) -> Iterator[str]:
-    yield f"{one_line(step.label)}  {one_line(step_title(step))}"
+    name = step_name(step)
+    output = f" → {step.capture.name}" if step.capture and step.capture.name != name else ""
+    yield f"{one_line(step.label)}  {one_line(name)}{output}"
     yield from (f"    {one_line(line)}" for line in (*_does(step), *_guarded(step)))
     for name, part in _parts(step):
         # The steps of a block follow each other, and their labels say where they belong.
@@ -113,7 +115,8 @@ def _does(step: Step) -> Iterator[str]:
     match step.work:
         case Transform(value=value):
             yield f"is {short(value.text, _TEXT)}"
-        case Invoke(arguments=arguments, schema=schema):
+        case Invoke(tool=tool, arguments=arguments, schema=schema):
+            yield "runs a command" if step.kind == "shell" else "asks a person" if tool == "ask" else f"calls {tool}"
             yield from (f"with {name} = {_argument(argument)}" for name, argument in arguments)
             if schema:
                 yield f"the result fits {schema}"
@@ -129,7 +132,7 @@ def _does(step: Step) -> Iterator[str]:
             if step.work.settings:
                 yield from _settings(step.work.settings)
         case Call():
-            yield _passes(step.work)
+            yield f"runs {step.work.document}, {_passes(step.work)}"
         case Select(on=on, cases=cases, default=default):
             yield f"on {short(on.text, _TEXT)}"
             yield from (f"{label}: {_target(target)}" for label, target in cases)
@@ -224,7 +227,12 @@ def _parts(step: Step) -> tuple[tuple[str, Step], ...]:
 
 
 def _data(step: Step) -> Value:
-    data: dict[str, Value] = {"label": step.label, "kind": step.title, "does": [*_does(step), *_guarded(step)]}
+    data: dict[str, Value] = {
+        "label": step.label,
+        "title": step_name(step),
+        "kind": step.kind,
+        "does": [*_does(step), *_guarded(step)],
+    }
     if step.capture:
         data["output"] = step.capture.name
     inside = _parts(step)

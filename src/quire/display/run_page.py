@@ -161,7 +161,7 @@ def event_line(event: Event) -> str:
     """Return one stored event as a line for people."""
     data = event.data
     step = place(event.way) if event.way else ""
-    title = one_line(str(data.get("title", "")))
+    title = one_line(str(data.get("name") or data.get("title", "")))
     match event.type:
         case "effect":
             took = duration(float(str(data.get("elapsed", 0))))

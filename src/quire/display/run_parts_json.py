@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from quire.display.run_json import answer_data, failure_data, question_data, step_data, usage_data
 from quire.display.shell_commands import fork_command, side_command, why_command
+from quire.engine.progress import StepView
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.vocabulary import JOINT, first_label
 from quire.runs.prompts import marked, template_of
@@ -79,18 +80,10 @@ def _place(why: Why, run: Status) -> dict[str, Value]:
     """Return what is known about an item or a call, which is not a step: its state is that of its last effect."""
     last = why.performed[-1].record if why.performed else None
     status = str(run) if last is None else "failed" if last.failure else "completed"
-    return {
-        "path": why.path,
-        "label": why.label,
-        "way": why.way,
-        "title": why.title,
-        "status": status,
-        "message": why.message,
-        "elapsed": round(why.elapsed, 3),
-        "input_tokens": why.input_tokens,
-        "output_tokens": why.output_tokens,
-        "cost": why.cost,
-    }
+    numbers = why.elapsed, why.input_tokens, why.output_tokens, why.cost
+    place = StepView(why.path, why.label, why.title, 0, status, message=why.message, way=why.way)
+    place.elapsed, place.input_tokens, place.output_tokens, place.cost = numbers
+    return step_data(place, output=False)
 
 
 def _commands(view: RunView, why: Why) -> dict[str, Value]:
@@ -196,16 +189,11 @@ def columns_data(briefs: Iterable[EffectBrief]) -> dict[str, list[Value]]:
     columns: dict[str, list[Value]] = {name: [] for name in COLUMNS}
     for brief in briefs:
         record, usage = brief.record, brief.record.usage
-        columns["path"].append(record.path)
-        columns["kind"].append(record.kind)
-        columns["state"].append(record.state)
-        columns["at"].append(round(record.at, 3))
-        columns["elapsed"].append(round(record.elapsed, 3))
-        columns["input_tokens"].append(usage.input_tokens if usage else None)
-        columns["output_tokens"].append(usage.output_tokens if usage else None)
-        columns["cost"].append(usage.cost if usage else None)
-        columns["value_size"].append(brief.size)
-        columns["error"].append(record.failure.message if record.failure else None)
+        head = (record.path, record.kind, record.state, round(record.at, 3), round(record.elapsed, 3))
+        used = (usage.input_tokens, usage.output_tokens, usage.cost) if usage else (None, None, None)
+        error = record.failure.message if record.failure else None
+        for name, value in zip(COLUMNS, (*head, *used, brief.size, error), strict=True):
+            columns[name].append(value)
     return columns
 
 

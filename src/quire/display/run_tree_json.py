@@ -6,9 +6,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from quire.plan.descriptions import step_name
+from quire.plan.descriptions import condition_in_words, step_name
 from quire.plan.nodes import UseTool
 from quire.plan.pipeline_work import Block, Call, Invoke, Select
 from quire.runs.run_tree import GROUPS, MOST_ITEMS, Node
@@ -28,15 +26,7 @@ LONGEST = 200
 _COLUMNS = "path parent kind label title hint state from took waited cost in out effects failed children buckets"
 COLUMNS = tuple(_COLUMNS.split(" "))
 ATTENTION = ("failed", "running", "waits", "stopped")
-_WORDS = {"call": "Model call", "tool": "Tool call", "ask": "Question", "other": "", "item": "Item", "turn": "Turn"}
-
-
-class Group(Struct):
-    """The items of a fan in one state."""
-
-    path: str
-    name: str
-    items: list[Node]
+_WORDS = {"call": "Reply", "tool": "Call", "ask": "Question", "other": "", "item": "Item", "turn": "Turn"}
 
 
 class TreeRows:
@@ -49,57 +39,52 @@ class TreeRows:
         self.elsewhere = elsewhere
         starts = [tree.root.start] if tree.root.start else []
         self.start = min([run.created_at, *starts])
-        self._below: dict[str, list[Node | Group]] = {}
+        self._below: dict[str, list[Node]] = {}
         self.columns: dict[str, list[Value]] = {name: [] for name in COLUMNS}
 
-    def below(self, row: Node | Group) -> list[Node | Group]:
-        """Return the rows of a parent; more than 20 items as groups."""
-        if isinstance(row, Group):
-            return [*row.items]
+    def below(self, row: Node) -> list[Node]:
+        """Return the rows of a parent; more than 20 items as groups, each of which is a row as well."""
+        if row.kind == "group":
+            return row.below
         if row.path not in self._below:
             self._below[row.path] = self._grouped(row)
         return self._below[row.path]
 
-    def _grouped(self, row: Node) -> list[Node | Group]:
+    def _grouped(self, row: Node) -> list[Node]:
         _, below = self.tree.folded(row)
         items = [child for child in below if child.kind == "item"]
         if len(items) <= MOST_ITEMS:
-            return [*below]
-        groups: dict[str, list[Node]] = {"failed": [], "running": [], "done": []}
+            return below
+        groups: dict[str, list[Node]] = {"failed": [], "running": [], "completed": []}
         for item in items:
-            groups[GROUPS.get(self.state(item), "done")].append(item)
-        grouped = [Group(f"{row.path}#{name}", name, several) for name, several in groups.items() if several]
+            groups[GROUPS.get(self.state(item), "completed")].append(item)
+        grouped = [group_of(row, told, several) for told, several in groups.items() if several]
         return [*grouped, *(child for child in below if child.kind != "item")]
 
-    def state(self, row: Node | Group) -> State:
-        if isinstance(row, Node):
-            return self.tree.state(row, self.run.status)
-        if row.name != "running":
-            return "failed" if row.name == "failed" else "done"
-        states = {self.state(item) for item in row.items}
-        return "waits" if "waits" in states else "running" if "running" in states else "stopped"
+    def state(self, row: Node) -> State:
+        return self.tree.state(row, self.run.status)
 
     def first(self, limit: int = MOST_ROWS, after: int = 0) -> tuple[int, bool]:
         """Add the rows of the top, and below them as many as there is room for: first what needs attention. Return the
         number of top rows, and whether more follow."""
         top = self.below(self.tree.root)
         page = top[after : after + limit]
-        opened: dict[str, list[Node | Group]] = {}
+        opened: dict[str, list[Node]] = {}
         room, number = limit - len(page), 0
-        waiting: list[tuple[bool, int, int, Node | Group]] = []
+        waiting: list[tuple[bool, int, int, Node]] = []
 
-        def wait(rows: Sequence[Node | Group], depth: int) -> None:
+        def wait(rows: Sequence[Node], depth: int) -> None:
             nonlocal number
             for row in rows:
                 number += 1
-                calm = isinstance(row, Group) or not (row.failed or self.state(row) in ATTENTION)
+                calm = row.kind == "group" or not (row.failed or self.state(row) in ATTENTION)
                 heapq.heappush(waiting, (calm, depth, number, row))
 
         wait(page, 0)
         while waiting and room > 0:
             _, depth, _, row = heapq.heappop(waiting)
             below = self.below(row)
-            if below and len(below) <= room and not (isinstance(row, Group) and row.name == "done"):
+            if below and len(below) <= room and not row.path.endswith("#done"):
                 opened[row.path] = below
                 room -= len(below)
                 wait(below, depth + 1)
@@ -119,57 +104,46 @@ class TreeRows:
             return None
         rows = self.below(node)
         if group:
-            rows = next((self.below(row) for row in rows if isinstance(row, Group) and row.name == group), [])
+            rows = next((row.below for row in rows if row.path == under), [])
         rows = [row for row in rows if not state or self.state(row) == state]
         if order == "slowest":
             rows.sort(key=lambda row: -self._times(row)[0])
         elif order == "first":
-            rows.sort(key=lambda row: (start := self._start(row)) is None or start)
+            rows.sort(key=lambda row: row.start is None or row.start)
         for row in rows[after : after + limit]:
             self.add(row, -1)
         return len(rows), after + limit < len(rows)
 
-    def add(self, row: Node | Group, parent: int) -> None:
+    def add(self, row: Node, parent: int) -> None:
         """Add one row to the columns."""
-        nodes = row.items if isinstance(row, Group) else [row]
-        state, (took, waited), start = self.state(row), self._times(row), self._start(row)
-        leaf, below = (row, [*row.items]) if isinstance(row, Group) else self.tree.folded(row)
-        items = [node for node in below if isinstance(node, Node) and node.kind == "item"]
-        many = isinstance(row, Node) and len(items) > MOST_ITEMS
+        state, (took, waited) = self.state(row), self._times(row)
+        leaf, below = self.tree.folded(row)
+        items = [node for node in below if node.kind == "item"]
         label, title, hint = self._words(row, leaf, items, state)
-        unpriced = any(node.unpriced for node in nodes)
         values: tuple[Value, ...] = (
             row.path,
             parent,
-            "group" if isinstance(row, Group) else row.kind,
+            row.kind,
             label,
             title,
             hint,
             state,
-            None if start is None else round(start - self.start, 4),
+            None if row.start is None else round(row.start - self.start, 4),
             round(took, 4),
             round(waited, 4),
-            None if unpriced else round(sum(node.cost for node in nodes), 10),
-            sum(node.tokens_in for node in nodes),
-            sum(node.tokens_out for node in nodes),
-            sum(node.effects for node in nodes),
-            sum(node.failed for node in nodes),
+            None if row.unpriced else round(row.cost, 10),
+            row.tokens_in,
+            row.tokens_out,
+            row.effects,
+            row.failed,
             len(self.below(row)),
-            [*self._buckets(items)] if many else None,
+            self._buckets(items) if len(items) > MOST_ITEMS and row.kind != "group" else None,
         )
         for name, value in zip(COLUMNS, values, strict=True):
             self.columns[name].append(value)
 
-    def _start(self, row: Node | Group) -> float | None:
-        nodes = row.items if isinstance(row, Group) else [row]
-        return min((node.start for node in nodes if node.start is not None), default=None)
-
-    def _times(self, row: Node | Group) -> tuple[float, float]:
-        if isinstance(row, Node):
-            return self.tree.times(row, self.now, self.run.status)
-        start = self._start(row)
-        end = max(self.now if item.open else item.end for item in row.items)
-        return (0.0, 0.0) if start is None else (max(0.0, end - start), 0.0)
+    def _times(self, row: Node) -> tuple[float, float]:
+        return self.tree.times(row, self.now, self.run.status)
 
     def _buckets(self, items: Sequence[Node]) -> list[Value]:
         """Return how many items are done and failed, in at most 64 parts of the list."""
@@ -181,15 +155,11 @@ class TreeRows:
                 buckets[at * size // len(items)][state == "failed"] += 1
         return [*buckets]
 
-    def _words(
-        self, row: Node | Group, leaf: Node | Group, items: Sequence[Node], state: State
-    ) -> tuple[str, str, str]:
+    def _words(self, row: Node, leaf: Node, items: Sequence[Node], state: State) -> tuple[str, str, str]:
         """Return the name of a row, its number or label in the document, and a few words about it."""
-        if isinstance(row, Group) or isinstance(leaf, Group):
-            name = row.name if isinstance(row, Group) else ""
-            count = len(row.items) if isinstance(row, Group) else 0
-            message = next((item.message for item in items if item.message), "") if name == "failed" else ""
-            return f"{name.capitalize()} {count:,}", "", _line(message)
+        if row.kind == "group":
+            message = next((item.message for item in items if item.message), "") if state == "failed" else ""
+            return f"{row.path.rpartition('#')[2].capitalize()} {len(items):,}", "", _line(message)
         step = self.tree.step(row) if row.kind == "step" else None
         label = step_name(step) if step else self._label(row)
         title = step.label if step else str(row.number) if row.kind in ("step", "turn") else ""
@@ -204,16 +174,12 @@ class TreeRows:
             case "item":
                 return f"Round {number}" if part.startswith("repeat") else f"Item {number + 1}"
             case "tool":
-                return (
-                    self.tree.folded(row)[0].tool
-                    or row.tool
-                    or (f"Tool call {number + 1}" if number >= 0 else "Tool call")
-                )
+                return self.tree.folded(row)[0].tool or row.tool or (f"Call {number + 1}" if number >= 0 else "Call")
             case "hook":
                 return f"Hook on {part.partition('[')[2].partition(']')[0]}"
             case "case" if above and above.match and 0 < number <= len(above.match.cases):
                 test = above.match.cases[number - 1].test
-                return f'If {test.variable} {test.operator} "{test.value}"' if test else "Else"
+                return f"If {condition_in_words(test)}" if test else "Else"
             case "match" if above and isinstance(above.work, Select):
                 cases = above.work.cases
                 return f"Case {cases[number - 1][0]}" if 0 < number <= len(cases) else "Default"
@@ -253,6 +219,17 @@ class TreeRows:
         if leaf is not row and leaf.kind == "tool" and row.kind != "tool":
             return leaf.tool
         return "model" if leaf.kind == "call" else ""
+
+
+def group_of(row: Node, told: str, items: list[Node]) -> Node:
+    """Return the row of the items of a fan in one state."""
+    starts = [item.start for item in items if item.start is not None]
+    name = "done" if told == "completed" else told
+    group = Node(f"{row.path}#{name}", "group", row, below=items, start=min(starts, default=None), told=told)
+    group.end = max(item.end for item in items)
+    for number in ("effects", "failed", "cost", "unpriced", "tokens_in", "tokens_out", "open", "asks"):
+        setattr(group, number, sum(getattr(item, number) for item in items))
+    return group
 
 
 def _line(text: str) -> str:

@@ -5,9 +5,10 @@ The code that builds a drive chooses the adapters behind them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -15,6 +16,8 @@ from msgspec import Struct
 from quire.plan.built_in_tools import EffectClass as EffectClass  # noqa: TC001  the port of tools names it
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from quire.engine.conversation import Message, Offered, ToolUse
     from quire.engine.records import (
         Answer,
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     )
     from quire.engine.requests import Load, ToolRequest
     from quire.engine.reused_replies import EarlierReplies
+    from quire.stores.contract import History, KeptReply, Marks, Pruned, Spent
+    from quire.stores.run_pages import JournalPages, RunFilters, RunPage, Sort
     from quire.values import Value
 
 LONGEST_ERROR = 8_000
@@ -248,6 +253,10 @@ class Store(Protocol):
 
     async def create(self, run: NewRun) -> None: ...
 
+    async def restore(self, run: NewRun, history: History | None) -> None:
+        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken."""
+        ...
+
     async def get(self, run: str) -> RunRow | None: ...
 
     async def find(self, prefix: str) -> Sequence[str]:
@@ -258,14 +267,70 @@ class Store(Protocol):
         """Return runs, newest first."""
         ...
 
+    async def page(
+        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started", pins: bool = True
+    ) -> RunPage:
+        """Return the first runs, or those that follow a cursor: the newest, longest or most expensive first, or by
+        subject. Rows without `pins` take less time. Raises `ValueError` for a text that is not a cursor of this order.
+        """
+        ...
+
+    async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
+        """Return those of the named runs that exist, in no order."""
+        ...
+
+    async def counts(self, filters: RunFilters) -> Mapping[Status, int]:
+        """Return the number of runs of each status, ignoring the statuses of the filters; at most `MOST_COUNTED` + 1
+        each."""
+        ...
+
+    async def count(self, filters: RunFilters) -> int:
+        """Return the number of runs, at most `MOST_COUNTED` + 1."""
+        ...
+
+    async def written_since(self, at: float) -> Sequence[RunRow]:
+        """Return the runs that were changed at or after a time, and all that are running."""
+        ...
+
+    async def foreign_writes(self) -> int | None:
+        """Return a number that changes when another process has written; None if only a look at the rows can tell."""
+        ...
+
+    async def marks(self) -> Marks: ...
+
+    async def spent(self, since: float, until: float = inf) -> Spent:
+        """Add up the costs of the runs that were started from a time on, before another, without reading the runs."""
+        ...
+
+    async def waited(self, since: float) -> Sequence[tuple[float, float]]:
+        """Return when answered questions were asked and the seconds they waited, of the newest since a time."""
+        ...
+
+    async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
+        """Return the inputs of the newest runs of a document, without runs whose pins are large."""
+        ...
+
+    async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
+        """Set the `name`, `note` or `seen_at` of a run, also of one that is being driven. Nothing else changes."""
+        ...
+
     async def text(self, sha256: str) -> str: ...
 
     async def effects(self, run: str) -> Sequence[EffectRecord]: ...
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]: ...
 
+    def journal(self) -> JournalPages:
+        """Return the reader of parts of journals."""
+        ...
+
     async def questions(self, run: str | None = None) -> Sequence[Question]:
         """Return the open questions of runs that still wait, oldest first."""
+        ...
+
+    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
+        """Return the open questions that were asked first, and the number of all open ones, without reading the
+        others."""
         ...
 
     async def answers(self, run: str) -> Sequence[Answer]:
@@ -277,6 +342,10 @@ class Store(Protocol):
 
         Raises `RunState` if the question is no longer open or was worded differently.
         """
+        ...
+
+    async def answered(self) -> Sequence[str]:
+        """Return the runs that are waiting although an answer is stored that no process has taken yet, oldest first."""
         ...
 
     async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
@@ -292,6 +361,15 @@ class Store(Protocol):
 
         Raises `RunBusy` while another process drives the run, `Fenced` if another process has owned it since the epoch
         `after`, in which the caller saw it, and `BrokenSeal` if the run is not as its user wrote it.
+        """
+        ...
+
+    async def evict(self, run: str, epoch: int) -> bool:
+        """Take the lock from an owner that is considered dead, if the run is still at that epoch. Return False if it is
+        at another epoch.
+
+        A stopped process, or one behind a broken network, still holds its lock. The epoch prevents it from writing once
+        the next owner has begun.
         """
         ...
 
@@ -315,6 +393,31 @@ class Store(Protocol):
         ...
 
     async def release(self, lease: Lease) -> None: ...
+
+    async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
+        """Remove runs that ended before a moment, and the texts that no run refers to any more. For a run that came
+        with its history, the moment of its arrival counts if that is later than its end."""
+        ...
+
+    async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
+        """Remove these runs, as far as they have ended and no process is about to drive them, and the texts that no
+        run refers to any more."""
+        ...
+
+    async def backup(self, to: Path) -> int:
+        """Write a complete and consistent copy while other processes continue writing, and return its size in bytes.
+        Never overwrites a file."""
+        ...
+
+    async def claim_key(self, key: str, request: str) -> KeptReply | str:
+        """Claim an idempotency key of the HTTP API for a request with this hash. Return the mark of the claim, or the
+        reply to the request that has claimed the key before. Replies hold no authority: each only repeats an earlier
+        one."""
+        ...
+
+    async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
+        """Keep the reply of a claimed key; without a reply, give the key back."""
+        ...
 
     async def close(self) -> None: ...
 

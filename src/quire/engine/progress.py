@@ -22,7 +22,7 @@ from quire.engine.thread_progress import (
     turn_of,
 )
 from quire.patterns import late_pattern
-from quire.plan.descriptions import step_title
+from quire.plan.descriptions import step_name
 from quire.plan.vocabulary import JOINT
 from quire.values import Value, text_or_json
 
@@ -72,13 +72,13 @@ class Progress(Struct):
         if plan.format == "pipeline":
             for path, step, depth in _told_steps((str(step.position), step) for step in plan.body.steps):
                 store = step.capture.name if step.capture else ""
-                view = StepView(path, step.label, step_title(step), depth, store=store)
+                view = StepView(path, step.label, step_name(step), depth, store=store)
                 progress.steps[path] = view
                 if depth:
                     progress.steps[path.rpartition("/")[0].rpartition("/")[0]].below.append(view)
             return progress
         for path, step in plan.steps():
-            view = StepView(path, step.label, step.title, path.count("/case["))
+            view = StepView(path, step.label, step_name(step), path.count("/case["))
             progress.steps[path] = view
             parent = progress.steps.get(path.rpartition("/case[")[0])
             if parent:

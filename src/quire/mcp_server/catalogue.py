@@ -366,7 +366,7 @@ async def _send(session: ServerSession, request: types.RequestId | None, event: 
     title = str(event.data.get("title", ""))
     # Progress has to grow with each notification: a step that has started counts half.
     done = number - 0.5 if started else float(number)
-    text = f"step {event.label} ({title}) {'started' if started else 'completed'}"
+    text = f"step {event.label} ({event.data.get('name', title)}) {'started' if started else 'completed'}"
     await session.report_progress(done, float(total) if isinstance(total, int) else None, text)
     if not log:
         return

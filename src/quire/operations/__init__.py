@@ -34,6 +34,8 @@ class Operation(Struct, frozen=True):
     """The media type of the response."""
     mcp: str = ""
     """The name of its tool; empty without one."""
+    shared: bool = False
+    """True if the link of a share may read it, of its own run. Prompts, documents and other runs are never shared."""
 
     @property
     def work(self) -> Work[Any]:
@@ -86,6 +88,9 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("verify_export", "FREE", _COPIES, "POST /runs/verify"),
     Operation("verify_run", "FREE", _COPIES, "GET /runs/{run}/verify"),
     Operation("export_run", "FREE", _COPIES, "GET /runs/{run}/export", media="application/jsonl"),
+    Operation("share_run", "WRITES", _COPIES, "POST /runs/{run}/shares", status=201),
+    Operation("list_shares", "FREE", _COPIES, "GET /runs/{run}/shares"),
+    Operation("revoke_share", "WRITES", _COPIES, "DELETE /shares/{share}"),
     Operation("diff_runs", "FREE", _COPIES, "GET /runs/{a}/diff/{b}"),
     Operation("show_fork", "FREE", _COPIES, "GET /runs/{run}/fork"),
     Operation("preview_fork", "FREE", _COPIES, "POST /runs/{run}/fork/preview"),
@@ -93,7 +98,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("try_step", "PAID", _TRIES, "POST /runs/{run}/tries"),
     Operation("draft_test", "WRITES", _TRIES, "POST /runs/{run}/test"),
     Operation("start_run", "PAID", _RUNS, "POST /runs", status=201),
-    Operation("show_run", "FREE", _RUNS, "GET /runs/{run}"),
+    Operation("show_run", "FREE", _RUNS, "GET /runs/{run}", shared=True),
     Operation("resume_run", "PAID", _RUNS, "POST /runs/{run}/resume", status=202),
     Operation("resume_runs", "PAID", _RUNS, "POST /runs/resume", status=202),
     Operation("pause_run", "WRITES", _RUNS, "POST /runs/{run}/pause", status=202),
@@ -102,8 +107,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("document_graph", "FREE", _PICTURES, "GET /documents/{id:path}/graph"),
     Operation("document_svg", "FREE", _PICTURES, "GET /documents/{id:path}/graph.svg", media="image/svg+xml"),
     Operation("document_history", "FREE", _PICTURES, "GET /documents/{id:path}/history"),
-    Operation("show_tree", "FREE", _PARTS, "GET /runs/{run}/tree"),
-    Operation("read_text", "FREE", _PARTS, "GET /runs/{run}/text/{path:path}"),
+    Operation("show_tree", "FREE", _PARTS, "GET /runs/{run}/tree", shared=True),
+    Operation("read_text", "FREE", _PARTS, "GET /runs/{run}/text/{path:path}", shared=True),
     Operation("show_step", "FREE", _PARTS, "GET /runs/{run}/steps/{path:path}"),
     Operation("list_effects", "FREE", _PARTS, "GET /runs/{run}/effects"),
     Operation("show_effect", "FREE", _PARTS, "GET /runs/{run}/effects/{path:path}"),
@@ -113,7 +118,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("show_values", "FREE", _PARTS, "GET /runs/{run}/values"),
     Operation("show_state", "FREE", _PARTS, "GET /runs/{run}/state"),
     Operation("show_pinned", "FREE", _PARTS, "GET /runs/{run}/document"),
-    Operation("show_artifact", "FREE", _PARTS, "GET /runs/{run}/artifact"),
+    Operation("show_artifact", "FREE", _PARTS, "GET /runs/{run}/artifact", shared=True),
     Operation("list_questions", "FREE", _QUESTIONS, "GET /questions"),
     Operation("show_question", "FREE", _QUESTIONS, "GET /questions/{run}/{path:path}"),
     Operation("answer_questions", "PAID", _QUESTIONS, "POST /questions/answers"),
@@ -131,6 +136,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("pipeline_resume", "PAID", _LAUNCHED, mcp="pipeline_resume"),
     Operation("pipeline_answer", "PAID", _LAUNCHED, mcp="pipeline_answer"),
     Operation("pipeline_inbox", "FREE", _LAUNCHED, mcp="pipeline_inbox"),
-    Operation("run_events", "FREE", _STREAMS, "GET /runs/{run}/events"),
+    Operation("run_events", "FREE", _STREAMS, "GET /runs/{run}/events", shared=True),
     Operation("page_events", "FREE", _STREAMS, "GET /events", media="text/event-stream"),
 )

@@ -49,6 +49,7 @@ KINDS: Mapping[str, Kind] = {
     "no-such-code": Kind(404, "The code does not exist", "`quire docs codes` lists the codes of findings."),
     "no-such-step": Kind(404, "The step does not exist in this run", "`GET /runs/{run}` lists its steps."),
     "no-such-question": Kind(404, "The question does not exist", "`GET /questions` lists the open ones."),
+    "no-such-share": Kind(404, "The link shows nothing", "It is wrong, has expired or was revoked."),
     "no-artifact": Kind(404, "The run has no artifact", "Only a completed run has one."),
     "already-answered": Kind(409, "The question has been answered", "The first answer counts."),
     "question-changed": Kind(409, "The question is worded differently now", "Read it again, then answer."),

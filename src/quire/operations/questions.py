@@ -17,8 +17,6 @@ from quire.operations.gates import freed_by
 from quire.operations.problems import Problem, problem_of
 from quire.operations.results import OpenQuestion, ShownQuestion
 from quire.runs.adapters import one_name
-from quire.stores.contract import oldest_questions
-from quire.stores.run_pages import lister
 
 if TYPE_CHECKING:
     from quire.engine.records import Answer, EffectRecord, Question, RunRow
@@ -39,7 +37,7 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
         questions = await store.questions(await host.runtime.find(given.run) if given.run else None)
         total = len(questions)
     else:
-        questions, total = await oldest_questions(store, limit)
+        questions, total = await store.oldest_questions(limit)
     start = _after(questions, given.after)
     page = questions[start : start + limit]
     items: list[Value] = [*await listed(host, page, questions, await rows_of(host, page))]
@@ -50,7 +48,7 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
 async def rows_of(host: Host, questions: Iterable[Question]) -> Mapping[str, RunRow]:
     """Return the runs of questions by their ids."""
     runs = list(dict.fromkeys(question.run for question in questions))
-    return {row.id: row for row in await lister(host.runtime.store).named(runs)} if runs else {}
+    return {row.id: row for row in await host.runtime.store.named(runs)} if runs else {}
 
 
 async def listed(

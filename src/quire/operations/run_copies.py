@@ -1,15 +1,16 @@
-"""Operations on copies of runs: fork with its receipt, compare, export, import and verify."""
+"""Operations on copies of runs: fork with its receipt, compare, share, export, import and verify."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, Meta, field
 
-from quire.display.copies_json import fork_form_data, imported_data, receipt_data, verdict_data
+from quire.display.copies_json import fork_form_data, imported_data, receipt_data, share_data, verdict_data
 from quire.display.run_json import row_data
 from quire.display.shell_commands import compare_command, import_command
 from quire.display.why import diff_data
@@ -27,6 +28,7 @@ from quire.operations.field_types import (
     needs,
     operation,
     shape,
+    words,
 )
 from quire.operations.problems import Problem
 from quire.operations.results import Run
@@ -35,11 +37,13 @@ from quire.runs.again import given_options
 from quire.runs.diff import diff
 from quire.runs.export import export_lines
 from quire.runs.fork import Changes, fork, fork_steps, receipt
+from quire.runs.shares import MOST_DAYS, Shares
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
 
+SHARE = needs("id", "run", "by", "created_at", "expires_at")
 JSON_LINES = "application/jsonl"
 MOST_CHARACTERS = 40_000
 """Characters of both values of a difference in a brief comparison."""
@@ -135,13 +139,57 @@ def _without_bulk(change: dict[str, Value]) -> Value:
     return change if a + b < MOST_CHARACTERS else {**change, "a": None, "b": None, "sizes": [a, b]}
 
 
-@operation("A run as a file of JSON Lines, each with the hash of the line before.", OfRun, None)
-async def export_run(host: Host, given: OfRun) -> File:
+class ExportRun(OfRun, frozen=True, kw_only=True):
+    form: Annotated[str, words("jsonl", "html"), Meta(description="The file: to import, or to look at.")] = field(
+        name="as", default="jsonl"
+    )
+    full: Annotated[bool, Meta(description="With `as=html`: cut no text, and leave out no row.")] = False
+
+
+@operation("A run as a file: JSON Lines, each with the hash of the line before, or HTML to look at.", ExportRun, None)
+async def export_run(host: Host, given: ExportRun) -> File:
     run = await host.runtime.find(given.run)
-    lines = await export_lines(host.runtime, run)
     name = re.sub(r"[^\w.-]", "_", run, flags=re.ASCII)
-    headers = {"Content-Disposition": f'attachment; filename="{name}.jsonl"'}
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{given.form}"'}
+    if given.form == "html":
+        from quire.display.run_html import run_html
+
+        view, seen = (await host.views.of(run)).view, await host.views.tree(run, whole=True)
+        made = partial(run_html, view, seen, host.runtime.clock.now(), full=given.full)
+        # The tree of a run that is driven here changes meanwhile.
+        text = made() if seen.driven else await asyncio.to_thread(made)
+        return File(text.encode("utf-8", "replace"), "text/html; charset=utf-8", headers)
+    lines = await export_lines(host.runtime, run)
     return File("".join(f"{line}\n" for line in lines).encode(), JSON_LINES, headers)
+
+
+class OfShare(Input, frozen=True, kw_only=True):
+    share: Name
+
+
+class ShareRun(OfRun, frozen=True, kw_only=True):
+    days: Annotated[int, Meta(ge=1, le=MOST_DAYS, description="The days until the link expires.")] = 7
+
+
+@operation("Make a link with which another person reads this run, and nothing else.", ShareRun, SHARE)
+async def share_run(host: Host, given: ShareRun) -> Value:
+    run = await host.runtime.find(given.run)
+    share, token = Shares(host.runtime.settings).make(run, given.days, host.caller.by or "terminal")
+    # Behind "#" the token is sent to no server, so no log has it.
+    return {**share_data(share), "token": token, "path": f"s/{run}#{token}"}
+
+
+@operation("The shares of a run that have not expired.", OfRun, shape(items=list[Object]))
+async def list_shares(host: Host, given: OfRun) -> Value:
+    shares = Shares(host.runtime.settings).all(await host.runtime.find(given.run))
+    return {"items": [share_data(share) for share in shares]}
+
+
+@operation("Revoke a share: its link shows nothing from now on.", OfShare, shape(revoked=Name))
+async def revoke_share(host: Host, given: OfShare) -> Value:
+    if not Shares(host.runtime.settings).revoke(given.share):
+        raise Problem.of("no-such-share", f"share {given.share} does not exist")
+    return {"revoked": given.share}
 
 
 VERDICT = shape(ok=bool)

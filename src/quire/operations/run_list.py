@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import statistics
 import time
@@ -12,8 +13,9 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from quire.display.run_json import item_data, row_data
+from quire.engine.progress import Progress
 from quire.engine.records import Status
-from quire.errors import StoreError
+from quire.errors import QuireError
 from quire.operations.field_types import (
     After,
     Format,
@@ -31,9 +33,8 @@ from quire.operations.field_types import (
 from quire.operations.problems import Problem
 from quire.operations.results import ListedRun, Run
 from quire.patterns import late_pattern
-from quire.runs.pins import own_labels
-from quire.stores.contract import MOST_NAME, MOST_NOTE, Ledger, oldest_questions
-from quire.stores.run_pages import MOST_COUNTED, RunFilters, lister, words_of
+from quire.stores.contract import ANSWERABLE, MOST_NAME, MOST_NOTE
+from quire.stores.run_pages import MOST_COUNTED, RunFilters, words_of
 from quire.values import fingerprint
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from quire.operations.host import Host
     from quire.values import Value
 
-MOST_QUESTIONS = 2000
-"""The oldest open questions that a list knows."""
 MOST_GROUPED = 20_000
 MOST_GROUPS = 100
 MOST_OF_GROUP = 100
@@ -113,23 +112,42 @@ class ListRuns(StatusFilters, frozen=True, kw_only=True):
 @operation("Runs, the newest first, in pages.", ListRuns, Page[ListedRun])
 async def list_runs(host: Host, given: ListRuns) -> Value:
     try:
-        pages = lister(host.runtime.store)
-        page = await pages.page(given.read(), given.after or None, given.limit, given.sort)  # type: ignore[arg-type]
+        store = host.runtime.store
+        page = await store.page(given.read(), given.after or None, given.limit, given.sort)  # type: ignore[arg-type]
     except ValueError as error:
         raise Problem.of("unfit-parameters", f"after: {error}", help="use `next` of the page before") from None
     host.list_goes_on(page.next)
     return {"items": await listed(host, page.rows), "next": page.next}
 
 
+_labels: dict[tuple[str, ...], tuple[str, ...]] = {}
+_MOST_LABELS = 500
+
+
+async def own_labels(host: Host, row: RunRow) -> Sequence[str]:
+    """Return the labels of the top-level steps of a run's document; none for a directive, or for a document that cannot
+    be read. Each document is read once."""
+    key = (row.format, *(str(row.pins.get(name)) for name in ("document", "declared", "key")))
+    if key not in _labels:
+        labels: tuple[str, ...] = ()
+        with contextlib.suppress(QuireError):
+            steps = Progress.of((await host.runtime.stored(row)).plan).steps.values()
+            labels = tuple(step.label for step in steps if not step.depth)
+        if len(_labels) >= _MOST_LABELS:
+            _labels.clear()
+        _labels[key] = labels
+    return _labels[key]
+
+
 async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     """Return runs as a list shows them, each with its result, its place among its steps, and the time it took."""
     now = host.runtime.clock.now()
     heads = await host.heads([row.id for row in rows if row.status is Status.COMPLETED])
-    asked, _ = await oldest_questions(host.runtime.store, MOST_QUESTIONS)
-    questions = {question.run: question.prompt for question in reversed(asked)}
+    store = host.runtime.store
+    asked = [(await store.questions(row.id))[:1] for row in rows if row.status in ANSWERABLE]
+    questions = {question.run: question.prompt for (question,) in filter(None, asked)}
     results = {**heads, **questions, **{row.id: row.failure.message for row in rows if row.failure}}
-    text = host.runtime.store.text
-    return [item_data(row, now, results.get(row.id), await own_labels(text, row)) for row in rows]
+    return [item_data(row, now, results.get(row.id), await own_labels(host, row)) for row in rows]
 
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -142,7 +160,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 )
 async def count_runs(host: Host, given: Filters) -> Value:
     """Count the runs of each status. The filters hold, but for the status."""
-    runs, filters = lister(host.runtime.store), given.read()
+    runs, filters = host.runtime.store, given.read()
     counts = await runs.counts(filters)
     asks = await runs.count(replace(filters, asks=True))
     capped: dict[str, Value] = {str(status): min(count, MOST_COUNTED) for status, count in counts.items()}
@@ -172,7 +190,7 @@ async def group_runs(host: Host, given: GroupRuns) -> Value:
     filters, by_error = given.read(), given.by == "error"
     if by_error and not filters.statuses:
         filters = replace(filters, statuses=(Status.FAILED,))
-    store = lister(host.runtime.store)
+    store = host.runtime.store
     groups: dict[tuple[str, ...], list[RunRow]] = {}
     for run in (await store.page(filters, limit=MOST_GROUPED, pins=False)).rows:
         if run.failure or not by_error:
@@ -220,26 +238,28 @@ class Pulse(Input, frozen=True, kw_only=True):
 )
 async def pulse(host: Host, given: Pulse) -> Value:
     store, today = host.runtime.store, datetime.datetime.fromtimestamp(host.runtime.clock.now()).date()
-    if not isinstance(store, Ledger):
-        raise StoreError("this store does not add up its runs")
     key = f"pulse {given.days} {today}"
     at, kept = host.kept.get(key, (0.0, None))
     if kept is not None and time.monotonic() < at + PULSE_SECONDS:
         return kept
     days: list[Value] = []
     midnights = [_midnight(today - datetime.timedelta(days=back)) for back in range(given.days - 1, -2, -1)]
+    waits = await store.waited(midnights[0])
     for since, until in pairwise(midnights):
         spent = await store.spent(since, until)
         counts: dict[str, Value] = {"runs": spent.runs, "completed": spent.completed, "failed": spent.failed}
         cost = None if spent.unknown and not spent.cost else spent.cost
         day = str(datetime.datetime.fromtimestamp(since).date())
-        days.append({"day": day, "since": since, "until": until, **counts, "cost": cost})
-    waited = await store.waited(midnights[0])
-    _, waiting = await oldest_questions(store, 1)
-    median = round(statistics.median(waited), 3) if waited else None
-    answer: Value = {"days": days, "waiting": waiting, "waited": median}
+        waited = _median([seconds for asked_at, seconds in waits if since <= asked_at < until])
+        days.append({"day": day, "since": since, "until": until, **counts, "cost": cost, "waited": waited})
+    _, waiting = await store.oldest_questions(1)
+    answer: Value = {"days": days, "waiting": waiting, "waited": _median([seconds for _, seconds in waits])}
     host.kept[key] = (time.monotonic(), answer)
     return answer
+
+
+def _median(seconds: Sequence[float]) -> float | None:
+    return round(statistics.median(seconds), 3) if seconds else None
 
 
 def _midnight(day: datetime.date) -> float:
@@ -262,6 +282,6 @@ async def label_run(host: Host, given: LabelRun) -> Value:
         changes["note"] = (given.note or "").strip() or None
     if not isinstance(given.seen, UnsetType):
         changes["seen_at"] = host.runtime.clock.now() if given.seen else None
-    await lister(host.runtime.store).label(run, changes)
+    await host.runtime.store.label(run, changes)
     host.touch(run)
     return row_data(await host.runtime.row(run))

@@ -34,12 +34,12 @@ from quire.operations.shelf import pinned_file
 from quire.plan.vocabulary import EXTENSIONS
 from quire.runs.transcript import transcripts
 from quire.runs.why import Why, why_at
-from quire.stores.run_pages import EffectBrief, JournalPages, Paged
 from quire.values import pretty
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
     from quire.runs.outcome import RunView
+    from quire.stores.run_pages import EffectBrief
     from quire.values import Value
 
 LARGE, SHOWN_OF_LARGE = 2_000_000, 200_000
@@ -163,7 +163,7 @@ async def read_text(host: Host, given: ReadText) -> Value:
 
 async def _text_at(host: Host, run: str, path: str) -> tuple[str, str]:
     """Return the text of an effect, of the output of a step, or of the last effect below a row; and its kind."""
-    journal = _journal(host)
+    journal = host.runtime.store.journal()
     record = await journal.effect(run, path)
     if record is None:
         step = (await _view(host, OfRun(run=run))).progress.steps.get(path)
@@ -210,17 +210,10 @@ async def _render_replies(host: Host, detail: dict[str, Value]) -> None:
         place[name] = rendered["markdown", text]
 
 
-def _journal(host: Host) -> JournalPages:
-    store = host.runtime.store
-    if not isinstance(store, Paged):
-        raise Problem.of("store", "this store cannot read parts of a journal")
-    return store.journal()
-
-
 @operation("The journal without values, as objects or as columns.", ListEffects, Object)
 async def list_effects(host: Host, given: ListEffects) -> Value:
     run = await host.runtime.find(given.run)
-    briefs = await _journal(host).effects(run)
+    briefs = await host.runtime.store.journal().effects(run)
     fitting = [(at, brief) for at, brief in enumerate(briefs) if _fits(brief, given)]
     limit = given.limit
     if not isinstance(given.before, UnsetType):
@@ -249,7 +242,7 @@ def _fits(brief: EffectBrief, given: ListEffects) -> bool:
 @operation("One effect with its value.", OfStep, Object)
 async def show_effect(host: Host, given: OfStep) -> Value:
     run = await host.runtime.find(given.run)
-    record = await _journal(host).effect(run, given.path)
+    record = await host.runtime.store.journal().effect(run, given.path)
     if record is None:
         raise Problem.of("no-such-step", f"run {run} has recorded nothing at {given.path}")
     return effect_data(record)

@@ -24,7 +24,7 @@ from quire.runs.step_tries import TryChanges, make_tries, prepare_try
 from quire.runs.why import origins, traced
 from quire.runs.workspace_gate import document_writer
 from quire.source import MAX_TEST_BYTES, Source, read_source
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.run_pages import RunFilters
 from quire.testing.discovery import bench_for, own_test
 from quire.testing.drafts import added_text, case_text, file_text
 from quire.testing.live.recorded_prompts import performer
@@ -76,7 +76,7 @@ async def try_step(host: Host, given: TryStep) -> Value:
 async def _tries(host: Host, run: str, call: str, only: list[str] | None = None) -> list[Value]:
     """Return the tries of a call with their outcomes, in the order in which they were made."""
     store = host.runtime.store
-    page = await lister(store).page(RunFilters(origin=run, tries=True), None, 100)
+    page = await store.page(RunFilters(origin=run, tries=True), None, 100)
     rows = [row for row in reversed(page.rows) if row.until and (only is None or row.id in only)]
     rows = [row for row in rows if PinnedState.of(row.pins).origin.get("path") == call]
     return [outcome_data(row, await store.effects(row.id), row.until or "") for row in rows]

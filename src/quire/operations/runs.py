@@ -35,7 +35,7 @@ from quire.runs.again import earlier_start
 from quire.runs.drives import Given, checked_overrides
 from quire.runs.live_views import last_event
 from quire.stores import contract
-from quire.stores.contract import CANCELLABLE, ENDED, RESUMABLE, keeper
+from quire.stores.contract import CANCELLABLE, ENDED, RESUMABLE
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
@@ -61,7 +61,7 @@ async def list_actions(host: Host, given: ListActions) -> Value:
     cancel = [row.id for row in own if row.status in (*CANCELLABLE, Status.INTERRUPTED)]
     resume = [row.id for row in own if row.status in RESUMABLE and not host.drives(row.id)]
     ids, ended = [row.id for row in rows], dict.fromkeys(str(row.status) for row in rows if row.status in ENDED)
-    removed = await keeper(host.runtime.store).remove(ids, dry_run=True)
+    removed = await host.runtime.store.remove(ids, dry_run=True)
     return {
         "runs": [*ids],
         "cancel": {"runs": cancel, "command": "\n".join(map(cancel_command, cancel))},
@@ -78,7 +78,7 @@ async def delete_run(host: Host, given: OfRun) -> Value:
     row = await host.runtime.row(run)
     if row.status not in ENDED:
         raise RunState(f"run {run} is {row.status.words}: only a run that has ended is removed; cancel it first")
-    removed = await keeper(host.runtime.store).remove([run], dry_run=False)
+    removed = await host.runtime.store.remove([run], dry_run=False)
     if run not in removed.runs:
         raise contract.busy(run)
     _forget(host, removed)
@@ -94,7 +94,7 @@ class PruneRuns(Input, frozen=True, kw_only=True):
 
 @operation("Remove runs that have ended: all older than an age, or the named ones.", PruneRuns, Removed)
 async def prune_runs(host: Host, given: PruneRuns) -> Value:
-    store, runs, age = keeper(host.runtime.store), given.runs, given.older_than
+    store, runs, age = host.runtime.store, given.runs, given.older_than
     if not isinstance(runs, UnsetType) and age is UNSET:
         removed = await store.remove(list(dict.fromkeys(runs)), dry_run=given.dry_run)
     elif not isinstance(age, UnsetType) and runs is UNSET:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from quire.plan.nodes import Comparison, Step, Template, UseTool
 from quire.plan.pipeline_work import (
     Block,
@@ -16,7 +18,6 @@ from quire.plan.pipeline_work import (
     Invoke,
     Literal,
     OnError,
-    PipelineWork,
     Repeat,
     Select,
     Stop,
@@ -28,20 +29,6 @@ QUESTIONS = {"input": "asks for text", "confirm": "asks yes or no", "select": "a
 """The words for a question to a person, by its kind."""
 
 
-def step_title(step: Step) -> str:
-    """Return the title of a step; in a pipeline, where steps have no titles, a few words about its work."""
-    if not isinstance(step.work, PipelineWork):
-        return step.title
-    match step.work:
-        case Invoke(tool=tool) if step.title != "shell":
-            what = f"{step.title} {tool}"
-        case Call(document=document):
-            what = f"{step.title} {document}"
-        case _:
-            what = step.title
-    return f"{what} → {step.capture.name}" if step.capture else what
-
-
 _WORDS = {
     "agent": "Ask the model",
     "think": "Ask the model",
@@ -50,18 +37,15 @@ _WORDS = {
     "parallel": "Side by side",
     "match": "Choose",
     "fold": "Item by item",
-    "tool": "Tool call",
-    "call": "Call",
     "steps": "Block",
 }
 
 
 def step_name(step: Step) -> str:
     """Return the name of a step in all views: its title, else the name of its output, else the document or the tool
-    that it calls. The title of a pipeline's step is the kind of its work."""
-    title = "" if isinstance(step.work, PipelineWork) else step.title
-    if title or step.capture:
-        return title or (step.capture.name if step.capture else "")
+    that it calls, else a few words about its work."""
+    if step.title or step.capture:
+        return step.title or (step.capture.name if step.capture else "")
     match step.work:
         case Call(document=document):
             return document
@@ -69,7 +53,7 @@ def step_name(step: Step) -> str:
             return tool_name(step.work)
         case ForEach(do=do) | Fold(do=do) | Repeat(do=do) if do.capture or isinstance(do.work, Call | Invoke):
             return step_name(do)
-    kind = step.title or type(step.work).__name__.lower()
+    kind = step.kind or (type(step.work).__name__.lower() if step.work else "ask")
     return _WORDS.get(kind, kind.replace("_", " ").capitalize())
 
 
@@ -102,7 +86,7 @@ def instead_of_model(step: Step) -> str:
             cases = step.match.cases if step.match else ()
             labels = [below.label for case in cases for below in case.body.steps]
             return f"its branches do ({', '.join(labels)})" if labels else "it has no text"
-    return f"it is a {step.title}"
+    return f"it is a {step.kind}"
 
 
 def written(text: Template) -> str:
@@ -113,6 +97,14 @@ def written(text: Template) -> str:
 def condition(test: Comparison) -> str:
     """Return a condition as it is written in a document."""
     return f'{test.variable} {test.operator} "{test.value}"'
+
+
+def condition_in_words(test: Comparison | None) -> str:
+    """Return a condition as people read it: only documents have a name for the answer to a question."""
+    if test is None:
+        return "else"
+    step = test.variable.removeprefix("__elicit_step_")
+    return condition(test if step == test.variable else replace(test, variable=f"the answer of step {step}"))
 
 
 def source_text(source: Formula | Literal | None) -> str:

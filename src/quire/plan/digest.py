@@ -28,7 +28,7 @@ _Field: TypeAlias = "tuple[str, object]"
 _VERSION = "quire plan 1"
 _UNREAD = {
     "Plan": ("title", "description", "format"),
-    "Step": ("title", "span"),
+    "Step": ("title", "kind", "span"),
     "Input": ("description",),
     "Thread": ("version", "author"),
     "Hook": ("span", "origin"),

@@ -15,7 +15,16 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
-from quire.plan.descriptions import QUESTIONS, condition, guarded_text, on_error_text, source_text, tool_name, written
+from quire.plan.descriptions import (
+    QUESTIONS,
+    condition_in_words,
+    guarded_text,
+    on_error_text,
+    source_text,
+    step_name,
+    tool_name,
+    written,
+)
 from quire.plan.flowchart_folds import Folding, Part, Piece
 from quire.plan.nodes import Match, Plan, Sequence, Step, Think, UseTool
 from quire.plan.pipeline_work import (
@@ -197,7 +206,7 @@ def _step(drawing: _Drawing, step: Step, name: str, path: str, ends: list[_Exit]
     if step.guard is not None and step.guard.when is not None:
         choice = drawing.node(f"{name}when", "choice", head, step.guard.when.text, ends, path)[0].node
     elif match and skips:
-        tests = " or ".join(condition(case.test) for case in match.cases if case.test)
+        tests = " or ".join(condition_in_words(case.test) for case in match.cases if case.test)
         choice = drawing.node(f"{name}if", "choice", head, tests, ends, path)[0].node
     else:
         return _rest(drawing, step, name, path, ends, may_fall_through=True)
@@ -272,7 +281,7 @@ def _branch(
     after: list[_Exit] = []
     drawing.open("row")
     for number, case in enumerate(match.cases, 1):
-        entry = _Exit(choice, shortened(condition(case.test) if case.test else "else"))
+        entry = _Exit(choice, shortened(condition_in_words(case.test)))
         if not case.body.steps:
             after.append(drawing.lane(entry, f"{name}l{number}"))
             continue
@@ -376,4 +385,4 @@ def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, path: st
 
 
 def _head(step: Step) -> str:
-    return f"Step {step.label} - {step.title}" if step.title else f"Step {step.label}"
+    return f"Step {step.label} - {step_name(step)}"

@@ -233,7 +233,7 @@ Work: TypeAlias = "PlainWork | PipelineWork"
 class Step(Struct, frozen=True, gc=False):
     """A numbered step of a document: a question, then its own work, then one arm of a branch. Each part may be missing.
 
-    In a pipeline the title is the kind of the step, and `capture` names the store that receives its value.
+    `capture` names the store that receives the value of a step of a pipeline. `step_name` is the name in all views.
     """
 
     position: int
@@ -247,6 +247,8 @@ class Step(Struct, frozen=True, gc=False):
     span: Span = NOWHERE
     guard: Guard | None = None
     """Only in the Quire dialect of pipelines."""
+    kind: str = ""
+    """The kind of a step of a pipeline, as the document writes it."""
 
     def calls(self) -> tuple[Call, ...]:
         """Return the calls of other documents that its work may make."""

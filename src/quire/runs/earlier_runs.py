@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from quire.analysis.written_sizes import text_length
 from quire.engine.records import EffectRecord, Status
-from quire.stores.run_pages import Lister, Paged, RunFilters
+from quire.stores.run_pages import RunFilters, newest_runs
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ async def usage_seen(store: Store, document: Document, folder: str | None) -> Us
     runs = same = read = measured = 0
     priced = True
     async for row in _runs_of(store, document, folder):
-        effects = await _effects(store, row.id)
+        effects = [brief.record for brief in await store.journal().effects(row.id)]
         read += len(effects)
         runs += 1
         same += row.pins.get("document") == document.sha256
@@ -116,36 +116,14 @@ async def usage_seen(store: Store, document: Document, folder: str | None) -> Us
 
 async def _runs_of(store: Store, document: Document, folder: str | None) -> AsyncIterator[RunRow]:
     file = Path(document.name).name
-    async for row in _completed(store, file, document.format):
+    filters = RunFilters((Status.COMPLETED,), file, document.format)
+    async for row in newest_runs(store, filters, MOST_LISTED, _PAGE):
         if row.pins.get("declared", "") != document.declared or row.pins.get("imported"):
             continue
         at = row.pins.get("folder")
         same_file = folder is not None and at == folder and Path(row.document).name == file
         if same_file or row.pins.get("document") == document.sha256:
             yield row
-
-
-async def _completed(store: Store, file: str, format: str) -> AsyncIterator[RunRow]:
-    """Yield the newest completed runs of documents with this file name."""
-    if not isinstance(store, Lister):
-        for row in await store.list(status=Status.COMPLETED, limit=MOST_LISTED):
-            if row.format == format and Path(row.document).name == file:
-                yield row
-        return
-    after, filters = None, RunFilters((Status.COMPLETED,), file, format)
-    for _ in range(MOST_LISTED // _PAGE):
-        page = await store.page(filters, after, _PAGE)
-        for row in page.rows:
-            yield row
-        after = page.next
-        if after is None:
-            return
-
-
-async def _effects(store: Store, run: str) -> Sequence[EffectRecord]:
-    if isinstance(store, Paged):
-        return [brief.record for brief in await store.journal().effects(run)]
-    return await store.effects(run)
 
 
 def _amounts(row: RunRow, effects: Sequence[EffectRecord]) -> dict[str, float]:

@@ -1,13 +1,13 @@
 """Facts about the rows of a run that only a replay has: the ends of items of fans, their values, and names of tools.
 
-A replay reports the end of every item; `Recorded` keeps what `Progress` only counts. The values of parallel items are
-not stored: they are computed from the variables of the run at that step.
+A replay reports the end of every item; `Progress` only counts them. The values of parallel items are not stored: they
+are computed from the variables of the run at that step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import field
 
@@ -27,26 +27,17 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 _ENDS = ("completed", "failed", "skipped")
-State = Literal["done", "failed"]
 
 
 class Recorded(ProvenanceProgress):
-    """Progress that also keeps the end of each parallel item, by the path of its step."""
+    """Progress that also keeps the ends of items: no store has these events."""
 
-    ended: dict[str, dict[str, tuple[State, str]]] = field(default_factory=dict)
-    """For each item, by its number or its name: its state, and the message of its failure."""
+    ended: list[Event] = field(default_factory=list)
 
     def apply(self, event: Event) -> None:
         ProvenanceProgress.apply(self, event)
-        if event.type == "fan_started":
-            self.ended[event.path] = {}
-        elif event.type == "fan_item":
-            which = str(event.data.get("name", event.data.get("index", "")))
-            fan = self.ended.get(event.path)
-            fan = self.ended.get(event.path.rpartition("/")[0]) if fan is None else fan
-            if fan is not None:
-                state: State = "failed" if event.data.get("state") == "failed" else "done"
-                fan[which] = state, str(event.data.get("message", ""))
+        if event.type == "fan_item":
+            self.ended.append(event)
 
 
 def explain(tree: RunTree, view: RunView) -> None:
@@ -65,19 +56,9 @@ def explain(tree: RunTree, view: RunView) -> None:
         for request in view.replay.open:
             if isinstance(request, ModelRequest | ToolRequest):
                 tree.begin(request.path)
-    if isinstance(progress, Recorded):
-        for path, ends in progress.ended.items():
-            for key, (state, message) in ends.items():
-                item = next((at for at in _item_paths(path, key) if at in tree.nodes), None)
-                if item is not None:
-                    tree.end_item(item, state, message)
+    for event in progress.ended if isinstance(progress, Recorded) else ():
+        tree.end_item(event, 0.0)
     add_values(tree, view)
-
-
-def _item_paths(path: str, key: str) -> Iterator[str]:
-    yield from (f"{path}/{word}[{key}]" for word in ("for_each", "fold", "parallel"))
-    if key.isdecimal():  # rounds are counted from 1 in paths
-        yield f"{path}/repeat[{int(key) + 1}]"
 
 
 def add_values(tree: RunTree, view: RunView) -> None:

@@ -27,7 +27,7 @@ from quire.runs.drives import boundary_record, checked_overrides, unknown
 from quire.runs.options import call_limit, check_step_labels, checked_budget
 from quire.runs.start import new_run_id, require_meant, written_directives
 from quire.runs.static_failures import check_prices, check_unattended
-from quire.stores.contract import History, restore
+from quire.stores.contract import History
 from quire.stores.run_pages import with_subject
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy
@@ -187,7 +187,7 @@ class PreparedFork(Struct, frozen=True):
 async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forked:
     """Create the new run; none of its own effects is performed yet. Raises `CannotStart` and `RunState`."""
     prepared = await prepare_fork(runtime, run, step, changes)
-    await restore(runtime.store, prepared.made, prepared.history)
+    await runtime.store.restore(prepared.made, prepared.history)
     return Forked(prepared.made.id, prepared.place.label, len(prepared.kept), prepared.reason)
 
 

@@ -27,7 +27,7 @@ from quire.runs.adapters import one_name
 from quire.runs.export import digest_of, result_of
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
-from quire.stores.contract import MOST_NAME, MOST_NOTE, History, restore
+from quire.stores.contract import MOST_NAME, MOST_NOTE, History
 from quire.stores.run_pages import with_subject
 from quire.values import InvalidValue, Value, decode, encode, fingerprint
 from quire.versions import EXPORTED_RUN
@@ -380,7 +380,7 @@ async def _keep(runtime: Runtime, exported: Exported, row: RunRow) -> None:
         row.output_tokens,
         row.cost,
     )
-    await restore(runtime.store, made, history)
+    await runtime.store.restore(made, history)
 
 
 class Verdict(Struct, frozen=True):

@@ -20,7 +20,7 @@ from quire.runs.runtime import Runtime
 from quire.runs.stored import store_place
 from quire.runs.workspace_gate import redactor_of
 from quire.stores import is_server, open_store
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.run_pages import RunFilters
 from quire.trust.seal import is_in_keyring, user_seal
 from quire.trust.secrets import looks_secret
 from quire.values import encode, text_or_json
@@ -79,7 +79,7 @@ async def _read(runtime: Runtime, file: Path, format: str) -> dict[str, LastValu
     redactor = redactor_of(runtime.settings, runtime.environ)
     values: dict[str, LastValues] = {}
     try:
-        page = await lister(runtime.store).page(RunFilters(document=file.name, format=format), limit=MOST_ROWS)
+        page = await runtime.store.page(RunFilters(document=file.name, format=format), limit=MOST_ROWS)
         for row in page.rows:
             part = str(row.pins.get("declared", ""))
             if not _is_of(row, file) or part in values or len(values) >= MOST_PARTS:

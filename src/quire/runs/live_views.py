@@ -25,7 +25,7 @@ from quire.runs.fan_items import Recorded, add_values, explain
 from quire.runs.outcome import RunView
 from quire.runs.run_tree import RunTree
 from quire.runs.stored import run_without_loop
-from quire.stores.run_pages import Paged
+from quire.runs.why import ProvenanceProgress
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive
@@ -87,7 +87,7 @@ class Following:
 
     def __init__(self, held: PinnedRun) -> None:
         self.held = held
-        self.progress: Progress = Recorded.of(held.plan)
+        self.progress: Progress = ProvenanceProgress.of(held.plan)
         self.tree = RunTree(held.plan, held.setting.documents)
         self.drive: Drive | None = None
         self.seq = 0
@@ -127,7 +127,7 @@ class LiveViews:
         """Return the view of a run as it is now. Raises `NoSuchRun`, and the errors of a replay."""
         row = await self._runtime.row(run)
         view = self._kept.get(run)
-        seq = await last_event(self._runtime.store, run, view.version.seq if view else 0)
+        seq = await last_event(self._runtime.store, run)
         version = Version(row.epoch, seq, row.updated_at, str(row.status))
         if view is not None and view.version == version:
             self._kept.move_to_end(run)
@@ -182,9 +182,8 @@ class LiveViews:
         tree = RunTree(held.plan, held.setting.documents)
         for event in await store.events(row.id, 0):
             tree.apply(event, effects=False)
-        briefs = await store.journal().effects(row.id) if isinstance(store, Paged) else ()
-        for record in (brief.record for brief in briefs) if briefs else await store.effects(row.id):
-            tree.add(record)
+        for brief in await store.journal().effects(row.id):
+            tree.add(brief.record)
         for question in await store.questions(row.id):
             tree.begin(question.path, question.asked_at)
         if row.failure and row.failed_at and not row.failed_at.endswith("*"):
@@ -286,9 +285,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-async def last_event(store: Store, run: str, before: int = 0) -> int:
-    """Return the number of the last kept event of a run; 0 without one. `before` is a number that it had before."""
-    events = (
-        await store.journal().event_page(run, limit=1) if isinstance(store, Paged) else await store.events(run, before)
-    )
-    return max((event.seq for event in events), default=before)
+async def last_event(store: Store, run: str) -> int:
+    """Return the number of the last kept event of a run; 0 without one."""
+    events = await store.journal().event_page(run, limit=1)
+    return max((event.seq for event in events), default=0)

@@ -7,15 +7,14 @@ back from them: its document, all documents that this one can call, and the walk
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from quire.engine.interpreter.callees import Environment, Profile, opener
-from quire.engine.progress import Progress
-from quire.errors import QuireError, RunState
+from quire.errors import RunState
 from quire.library.callees import callee_from_pin, document_from_pin
 from quire.library.texts import open_document
 from quire.models.choose import NO_SETTINGS, CallSettings
@@ -372,29 +371,6 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
         rules=pins.semantics_version,
     )
     return PinnedRun(pins, document, setting)
-
-
-_labels: dict[tuple[str, ...], tuple[str, ...]] = {}
-_MOST_LABELS = 500
-
-
-async def own_labels(text: Texts, row: RunRow) -> Sequence[str]:
-    """Return the labels of the top-level steps of a run's document; none for a directive, or for a document that cannot
-    be read. Each document is read once."""
-    pins = row.pins
-    key = (row.format, *(str(pins.get(name, "")) for name in ("document", "declared", "key")))
-    if key not in _labels:
-        try:
-            rules = cast("int", pins.get("semantics_version", KNOWN_VERSIONS[0]))
-            source = Source.of(await text(key[1]), row.document)
-            plan = document_from_pin(source, row.format, key[2], key[3], rules).runnable()
-            labels = tuple(step.label for step in Progress.of(plan).steps.values() if not step.depth)
-        except (QuireError, KeyError, TypeError, ValueError, AttributeError, StopIteration):
-            labels = ()  # as in `read_pinned`
-        if len(_labels) >= _MOST_LABELS:
-            _labels.clear()
-        _labels[key] = labels
-    return _labels[key]
 
 
 def _with_step_models(document: Document, documents: dict[str, Plan], steps: Mapping[str, Value]) -> Document:

@@ -26,7 +26,7 @@ from quire.runs.options import RunOptions, check_step_labels
 from quire.runs.pins import PinnedState
 from quire.runs.start import new_run_id, prepare
 from quire.source import read_source
-from quire.stores.contract import History, restore
+from quire.stores.contract import History
 from quire.stores.run_pages import with_subject
 from quire.trust.capabilities import Grants
 from quire.workspace.grants import default_grants
@@ -97,7 +97,7 @@ async def repair(
     made = NewRun(new, plan.title, document.format, document.name, now, pins.as_json(), texts)
     events = _events(new, now, run, fit, await runtime.store.events(run))
     made = await with_subject(runtime.store, made)
-    await restore(runtime.store, made, History(RunUpdate(Status.PENDING), records, events, now))
+    await runtime.store.restore(made, History(RunUpdate(Status.PENDING), records, events, now))
     recorded = sum(record.path != TERMS for record in old.records)
     reason = "--model" if changes.model else f"as run {run} was started"
     return Repaired(new, len(fit.kept), recorded, _where(fit.misfit), (label, path), reason)

@@ -284,7 +284,7 @@ class RunTree:
                 if effects:
                     self._open(path, at, asks=True)
             case "fan_item":
-                self._ended_item(event)
+                self.end_item(event, event.at)
             case "run_paused" | "run_failed" | "run_cancelled":
                 self._stopped = at
                 if event.type != "run_paused":  # questions are withdrawn
@@ -305,16 +305,18 @@ class RunTree:
             self.node(path).tool = str(data.get("tool", ""))
         self._last = at or self._last
 
-    def _ended_item(self, event: Event) -> None:
+    def end_item(self, event: Event, at: float) -> None:
         """Note how an item has ended: the path of the event is that of the item, or of the step with its number."""
         path, data = event.path, event.data
         if self.node(path).kind != "item":
             index = data.get("index")
             parts = [f"parallel[{data.get('name')}]", f"for_each[{index}]", f"fold[{index}]"]
             parts += [f"repeat[{index + 1}]"] if isinstance(index, int) else []
-            path = next((at for part in parts if (at := f"{path}/{part}") in self.nodes), "")
+            path = next((item for part in parts if (item := f"{path}/{part}") in self.nodes), "")
         if path:
-            self.end_item(path, str(data.get("state", "")), str(data.get("message", "")), event.at)
+            node = self.node(path)
+            node.told = "failed" if data.get("state") == "failed" else "completed"
+            node.message, node.told_at = str(data.get("message", "")), at or node.end
 
     def fail(self, path: str, message: str) -> None:
         """Note where the run has failed; a step that only computes leaves no record of it."""
@@ -324,11 +326,6 @@ class RunTree:
             node.told = "failed"
             for at in node.lineage():
                 at.last_failed = True
-
-    def end_item(self, path: str, state: str, message: str, at: float = 0.0) -> None:
-        node = self.node(path)
-        node.told, node.message = "failed" if state == "failed" else "completed", message
-        node.told_at = at or node.end
 
     def state(self, node: Node, run: Status) -> State:
         """Return the state of a row in a run of this status."""

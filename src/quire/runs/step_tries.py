@@ -37,8 +37,8 @@ from quire.runs.prompt_edit import with_prompt
 from quire.runs.start import new_run_id, require_meant, written_directives
 from quire.runs.static_failures import check_prices
 from quire.source import Source
-from quire.stores.contract import History, Keeper, restore
-from quire.stores.run_pages import RunFilters, lister, with_subject
+from quire.stores.contract import History
+from quire.stores.run_pages import RunFilters, with_subject
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.trust.signature_line import without_signatures
@@ -216,8 +216,8 @@ async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> lis
     if not 1 <= count <= MOST_TRIES:
         raise NotTried(f"1 to {MOST_TRIES} tries are made at once, not {count}")
     store, view, now = runtime.store, prepared.view, runtime.clock.now()
-    old = await lister(store).page(RunFilters(tries_before=now - KEPT_SECONDS), None, 500)
-    if old.rows and isinstance(store, Keeper):
+    old = await store.page(RunFilters(tries_before=now - KEPT_SECONDS), None, 500)
+    if old.rows:
         await store.remove([row.id for row in old.rows], dry_run=False)
     row, runs = view.row, [new_run_id(now) for _ in range(count)]
     for number, run in enumerate(runs, 1):
@@ -225,5 +225,5 @@ async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> lis
         events = retold(run, now, [], str(pins.origin["step"]), {"origin": row.id, "from": prepared.place.call})
         made = NewRun(run, row.title, row.format, row.document, now, pins.as_json(), prepared.texts)
         history = History(RunUpdate(Status.PENDING), prepared.kept, events, now)
-        await restore(store, await with_subject(store, made), history)
+        await store.restore(await with_subject(store, made), history)
     return runs

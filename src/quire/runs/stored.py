@@ -114,9 +114,7 @@ class StoredRuns:
         replies = [event for event in events if event.type == "effect" and _is_of_model(row, event)]
         if not replies:
             return events
-        from quire.stores.run_pages import Paged
-
-        if len(replies) <= _READ_ALONE and isinstance(self.store, Paged):
+        if len(replies) <= _READ_ALONE:
             journal = self.store.journal()
             for event in replies:
                 event.record = await journal.effect(row.id, event.path)

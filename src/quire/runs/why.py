@@ -15,7 +15,7 @@ from quire.engine.progress import Progress, place_in_plan
 from quire.engine.records import total_cost
 from quire.engine.requests import BREAK, Boundary, Effect, ModelRequest
 from quire.errors import CannotStart, QuireError, RunState
-from quire.plan.descriptions import step_title
+from quire.plan.descriptions import step_name
 from quire.plan.nodes import Arguments, Plan, Reference, Step, Template, Think, UseTool, ValueSlot
 from quire.plan.templates import key_references, template
 from quire.plan.thread import Thread
@@ -119,7 +119,7 @@ def why_at(view: RunView, path: str, named: str = "") -> Why:
         path,
         inner.label if inner else around.label if around else "",
         inner.label if inner and JOINT not in way else way,
-        step_title(inner) if inner else around.title if around else "",
+        step_name(inner) if inner else around.title if around else "",
         (step or around).status if around else "",
         (f"survived: {step.survived}" if step.survived else step.message) if step else "",
         origins(view, planned),

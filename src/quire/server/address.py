@@ -155,19 +155,25 @@ def forget_address(settings: Settings) -> None:
             file_of(settings, ".html").unlink(missing_ok=True)
 
 
+def running_url(settings: Settings) -> str:
+    """Return the address of the running server, without its token. Raises `CannotStart` if none runs."""
+    return _running(settings)[0]
+
+
 def running_address(settings: Settings) -> str:
     """Return the address of the running server, with its token. Raises `CannotStart` if none runs."""
-    nothing = CannotStart("no server of this workspace runs: quire serve starts one")
-    if not file_of(settings, ".json").exists():
-        raise nothing
-    noted = _noted(settings)
-    process, url = noted.get("process"), noted.get("url")
-    if not isinstance(process, int) or not isinstance(url, str) or not _is_alive(process):
-        raise nothing
-    token = noted.get("token")
+    url, token = _running(settings)
     if not token:
         raise CannotStart(f"the server at {url} has another token: that of {VARIABLE} when it was started")
     return f"{url}#token={token}"
+
+
+def _running(settings: Settings) -> tuple[str, object]:
+    noted = _noted(settings) if file_of(settings, ".json").exists() else {}
+    process, url = noted.get("process"), noted.get("url")
+    if not isinstance(process, int) or not isinstance(url, str) or not _is_alive(process):
+        raise CannotStart("no server of this workspace runs: quire serve starts one")
+    return url, noted.get("token")
 
 
 def opener_of(settings: Settings, address: str) -> Path:

@@ -29,11 +29,12 @@ from starlette.routing import Match, Route
 from quire.display.visible import visible
 from quire.errors import QuireError, StoreError
 from quire.operations.problems import KINDS, Problem, problem_of
+from quire.runs.shares import Shares
 from quire.server.assets import Assets
 from quire.server.endpoints import Endpoint, Reply, json_response, problem_response
 from quire.server.guard import Guard
 from quire.server.routes import ENDPOINTS
-from quire.stores.contract import KeptReply, ReplyKeeper
+from quire.stores.contract import KeptReply
 from quire.values import decode, encode
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> 
     `Problem` for a key that belongs to another request or to one that is under way."""
     key = request.headers.get(HEADER)
     store = site.runtime.store
-    if key is None or endpoint.method != "POST" or endpoint.cost == "FREE" or not isinstance(store, ReplyKeeper):
+    if key is None or endpoint.method != "POST" or endpoint.cost == "FREE":
         return await work()
     if not _KEY.fullmatch(key):
         raise Problem.of("unfit-parameters", "an Idempotency-Key has 1 to 200 characters of ASCII without spaces")
@@ -191,7 +192,13 @@ def application(
 
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: http_problem})
     guarded = Guard(
-        Crowd(app, site), token=token, hosts=hosts, origins=origins, base=site.options.base, proxied=proxied
+        Crowd(app, site),
+        token=token,
+        hosts=hosts,
+        origins=origins,
+        base=site.options.base,
+        proxied=proxied,
+        opens=Shares(site.runtime.settings).opens,
     )
     return Log(guarded, report) if site.options.debug else guarded
 

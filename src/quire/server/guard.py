@@ -3,19 +3,24 @@
 Any page in a browser can send requests to a loopback address. Therefore the `Host` must be a name of this server
 (against names that are made to resolve to it), an `Origin` must be our own, the API needs the token as a bearer token,
 and a request that changes something must be JSON. No cookie is set or read, so a browser adds no authority by itself.
+
+The token of a share opens what the table of operations marks as shared, of exactly its run. Everything else is the same
+404 for it, as is a token that is wrong, has expired or was revoked; a stream ends when its share does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import compile_path
 
-from quire.operations import JSON
+from quire.operations import JSON, OPERATIONS
 from quire.operations.problems import Problem
+from quire.runs.shares import PREFIX
 from quire.server.assets import COMMON_HEADERS
 from quire.server.endpoints import MAX_BODY, problem_response
 
@@ -40,6 +45,11 @@ NOTHING_RUNS = "default-src 'none'; frame-ancestors 'none'; sandbox"
 """The policy of responses that are not pages: opened in a tab, they run nothing and load nothing."""
 
 
+Opens: TypeAlias = Callable[[str, str], bool]
+_SHARED = [compile_path(f"/api/v1{op.http.partition(' ')[2]}")[0] for op in OPERATIONS if op.shared]
+"""The paths that a share opens. Each has a part `run`."""
+
+
 class Guard:
     """Passes on the requests that may get in. `hosts` are the names of the server, with the port where it has one."""
 
@@ -52,14 +62,17 @@ class Guard:
         origins: Collection[str],
         base: str = "",
         proxied: bool = False,
+        opens: Opens = lambda token, run: False,
     ) -> None:
-        """With `proxied` the host that a proxy reports in `X-Forwarded-Host` counts, if it is a name of the server."""
+        """`opens` tells whether the token of a share opens a run now. With `proxied` the host that a proxy reports in
+        `X-Forwarded-Host` counts, if it is a name of the server."""
         self._app = app
         self._base = base
         self._token = f"Bearer {token}".encode()
         self._hosts = frozenset(hosts)
         self._origins = frozenset(origins)
         self._proxied = proxied
+        self._opens = opens
         self._wrong = 0
         self._delayed = 0
 
@@ -77,6 +90,7 @@ class Guard:
         try:
             scope = {**scope, "headers": self._headers_of_proxy(scope["headers"])} if self._proxied else scope
             await self._check(scope)
+            send = self._while_shared(scope, send)
             receive = _limited(receive, Headers(scope=scope))
         except Problem as problem:
             await problem_response(problem, self._base, path)(scope, receive, send)
@@ -105,7 +119,7 @@ class Guard:
         if headers.get("sec-fetch-site") == "cross-site" and not open_to_others:
             raise Problem.of("foreign-origin", "the request comes from another site")
         if path.startswith(API):
-            await self._check_token(headers)
+            await self._check_token(scope, headers)
         if scope["method"] not in SAFE and headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
             raise Problem.of("wrong-media-type", "a request that changes something is sent as application/json")
         if "transfer-encoding" in headers and "content-length" in headers:
@@ -116,10 +130,37 @@ class Guard:
         if not length.isdecimal() or int(length) > MAX_BODY:
             raise Problem.of("too-large", f"the body has {length} bytes")
 
-    async def _check_token(self, headers: Headers) -> None:
+    def _share(self, headers: Headers) -> str:
+        """Return the token of a share that a request has; an empty text for one without."""
+        values = headers.getlist("authorization")
+        is_share = len(values) == 1 and values[0].startswith(f"Bearer {PREFIX}") and values[0].encode() != self._token
+        return values[0].removeprefix("Bearer ") if is_share else ""
+
+    def _is_shared(self, scope: Scope, token: str) -> bool:
+        """Tell whether the token of a share opens the address of a request."""
+        runs = [match["run"] for path in _SHARED if (match := path.fullmatch(scope["path"]))]
+        return self._opens(token, runs[0] if runs else "") and scope["method"] in ("GET", "HEAD")
+
+    def _while_shared(self, scope: Scope, send: Send) -> Send:
+        """End a response in pieces when the share that opened it has expired or was revoked."""
+        share, ended = self._share(Headers(scope=scope)), False
+
+        async def sending(message: Message) -> None:
+            nonlocal ended
+            if not ended:
+                ended = bool(share and message.get("more_body")) and not self._is_shared(scope, share)
+                await send({"type": "http.response.body", "body": b""} if ended else message)
+
+        return sending
+
+    async def _check_token(self, scope: Scope, headers: Headers) -> None:
         tokens = [value.encode("latin-1") for value in headers.getlist("authorization")]
         if len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token):
             return
+        if share := self._share(headers):
+            if self._is_shared(scope, share):
+                return
+            raise Problem.of("no-such-share", "the link is wrong, has expired or was revoked")
         self._wrong += 1
         if self._wrong > WRONG_TOKENS and self._delayed < MOST_DELAYED:
             self._delayed += 1

@@ -29,7 +29,7 @@ from quire.errors import QuireError
 from quire.operations.problems import Problem
 from quire.runs.live_views import last_event
 from quire.server.open_replies import OpenReplies
-from quire.stores.contract import Marks, Watchable
+from quire.stores.contract import Marks
 from quire.values import encode
 
 if TYPE_CHECKING:
@@ -99,13 +99,11 @@ class Changes:
         for row in rows:
             self._known[row.id] = _state(row)
         documents = await self._documents_changed()
-        if not isinstance(store, Watchable):
-            return Changed({row.id: row for row in rows}, questions=bool(touched), documents=documents)
         writes = await store.foreign_writes()
         foreign = writes is None or writes != self._writes
         self._writes = writes
         if foreign or time.monotonic() >= self._rows_due:
-            rows += await self._foreign(store, foreign)
+            rows += await self._foreign(foreign)
         if not foreign and not touched:
             return Changed({row.id: row for row in rows}, documents=documents)
         marks, before = await store.marks(), self._marks
@@ -114,13 +112,13 @@ class Changes:
         questions = (marks.questions, marks.last_asked) != (before.questions, before.last_asked)
         return Changed({row.id: row for row in rows}, gone, questions, documents)
 
-    async def _foreign(self, store: Watchable, foreign: bool) -> list[RunRow]:
+    async def _foreign(self, foreign: bool) -> list[RunRow]:
         """Return the rows that another process has changed, and the running ones whose process is gone."""
         if not foreign and not any(status == Status.RUNNING for _, status, _, _ in self._known.values()):
             self._rows_due = time.monotonic() + SECONDS_BETWEEN_ROWS
             return []
         since, self._rows_at = self._rows_at - OVERLAP_SECONDS, time.time()
-        rows = await store.written_since(since)
+        rows = await self._runtime.store.written_since(since)
         self._rows_due = time.monotonic() + SECONDS_BETWEEN_ROWS
         changed = [row for row in rows if self._known.get(row.id) != _state(row)]
         for row in changed:

@@ -30,8 +30,7 @@ from quire.engine.requests import HumanRequest, ModelRequest
 from quire.errors import QuireError
 from quire.operations.shelf import pinned_file
 from quire.server.address import file_of
-from quire.stores.contract import changed_rows
-from quire.stores.run_pages import Lister, RunFilters
+from quire.stores.run_pages import RunFilters, newest_runs
 from quire.trust.private_files import make_folder
 from quire.values import clean, encode
 
@@ -51,7 +50,6 @@ MOST_REPLAYED = 500
 """Effects of a run up to which it is replayed for its prompts."""
 MOST_OF_RUN = 400_000
 """Characters of one run that are indexed."""
-PAGE = 100
 
 
 class RunIndexer:
@@ -115,7 +113,7 @@ class RunIndexer:
             else:
                 store = self._runtime.store
                 since, self._looked_at = self._looked_at - OVERLAP_SECONDS, time.time()
-                for row in await changed_rows(store, since, PAGE):
+                for row in await store.written_since(since):
                     await self._take(row)
             self.problem = ""
         except (sqlite3.Error, OSError, QuireError) as error:
@@ -126,18 +124,8 @@ class RunIndexer:
     async def _fill_all(self) -> None:
         """Index the newest runs, page by page."""
         self._looked_at = time.time()
-        store, after, count = self._runtime.store, None, 0
-        if not isinstance(store, Lister):
-            for row in await store.list(limit=PAGE):
-                await self._take(row)
-            return
-        while count < MOST_RUNS:
-            page = await store.page(RunFilters(), after, PAGE)
-            for row in page.rows:
-                await self._take(row)
-            count, after = count + len(page.rows), page.next
-            if after is None:
-                return
+        async for row in newest_runs(self._runtime.store, RunFilters(), MOST_RUNS):
+            await self._take(row)
 
     async def _take(self, row: RunRow) -> None:
         stamp = f"{row.status} {row.updated_at!r}"

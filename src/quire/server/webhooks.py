@@ -21,7 +21,6 @@ from quire.engine.records import Status
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.server.address import file_of
 from quire.server.webhook_outbox import Outbox, OutMessage, secret_of, signed_headers
-from quire.stores.contract import changed_rows
 from quire.tools.builtin.http_request import Hosts, HttpFetch
 from quire.values import encode
 from quire.workspace.grants import default_grants, reach_of
@@ -108,7 +107,7 @@ class Webhooks:
         for run, path in closed:
             events += await self._answered(run, path, before[run, path], now)
         # Runs that ended before the first look are not news.
-        for row in await changed_rows(store, now if since is None else since - OVERLAP_SECONDS, 100):
+        for row in await store.written_since(now if since is None else since - OVERLAP_SECONDS):
             if row.status in _ENDS and (since is not None or row.updated_at >= now):
                 events.append(await self._ended(_ENDS[row.status], row, now))
         for row in await self._expiring(questions, now):

@@ -1,29 +1,20 @@
-"""Rules that all stores share, and the optional abilities that only some have.
-
-The rules: which statuses allow answering, cancelling and resuming, and the errors raised otherwise. The abilities are
-protocols beside the engine's `Store` port, because driving a run does not need them: restoring a run with its history
-(`Restorer`), removing runs and copying the store (`Keeper`), keeping replies of the HTTP API (`ReplyKeeper`), sharing
-runs in a cluster (`SharedStore`), noticing what other processes change (`Watchable`), adding up what runs have cost
-(`Ledger`), reading the oldest questions (`QuestionPages`). Listing runs in pages is in `quire.stores.run_pages`.
-"""
+"""Rules that all stores share: which statuses allow answering, cancelling and resuming, and the errors raised
+otherwise. Also the values that a `Store` takes and returns beside those of the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from math import inf
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.records import WAITING, Batch, EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status
+from quire.engine.records import WAITING, Batch, EffectRecord, Event, Question, RunUpdate, Status
 from quire.errors import BrokenSeal, Fenced, NoSuchRun, RunBusy, RunState, StoreError
 from quire.stores.seals import OLD, OLD_RUN, seal_question
 from quire.values import sha256 as _sha256
 
 if TYPE_CHECKING:
-    from quire.engine.ports import Store
     from quire.trust.seal import Seal
 
 ANSWERABLE = (Status.RUNNING, *WAITING)
@@ -122,31 +113,6 @@ class Pruned(Struct, frozen=True):
     in_file: bool = True
 
 
-@runtime_checkable
-class Restorer(Protocol):
-    async def restore(self, run: NewRun, history: History) -> None:
-        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken."""
-        ...
-
-
-@runtime_checkable
-class Keeper(Protocol):
-    async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
-        """Remove runs that ended before a moment, and the texts that no run refers to any more. For a run that came
-        with its history, the moment of its arrival counts if that is later than its end."""
-        ...
-
-    async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
-        """Remove these runs, as far as they have ended and no process is about to drive them, and the texts that no
-        run refers to any more."""
-        ...
-
-    async def backup(self, to: Path) -> int:
-        """Write a complete and consistent copy while other processes continue writing, and return its size in bytes.
-        Never overwrites a file."""
-        ...
-
-
 MOST_NAME, MOST_NOTE = 80, 2000
 """The longest name and the longest note of a run."""
 REPLY_SECONDS = 24 * 3600.0
@@ -162,43 +128,6 @@ class KeptReply(Struct, frozen=True):
     """The hash of the earlier request."""
     reply: str | None
     """The reply as text; None while the earlier request is under way."""
-
-
-@runtime_checkable
-class ReplyKeeper(Protocol):
-    """A store that keeps replies of the HTTP API. They hold no authority: a reply only repeats an earlier one."""
-
-    async def claim_key(self, key: str, request: str) -> KeptReply | str:
-        """Claim an idempotency key for a request with this hash. Return the mark of the claim, or the reply to the
-        request that has claimed the key before."""
-        ...
-
-    async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
-        """Keep the reply of a claimed key; without a reply, give the key back."""
-        ...
-
-
-def keeper(store: Store) -> Keeper:
-    """Return the store as a `Keeper`. Raises `StoreError` if the store cannot remove runs or copy itself."""
-    if not isinstance(store, Keeper):
-        raise StoreError("this store is a server's: its own tools remove old runs and make copies")
-    return store
-
-
-async def restore(store: Store, run: NewRun, history: History) -> None:
-    """Create a run with its history in any store. A store that is not a `Restorer` is written to as a drive would do
-    it, and so computes its own totals."""
-    if isinstance(store, Restorer):
-        await store.restore(run, history)
-        return
-    await store.create(run)
-    lease = await store.acquire(run.id)
-    try:
-        for batch in batches(history):
-            await store.write(lease, batch)
-        await store.write(lease, Batch(update=history.update))
-    finally:
-        await store.release(lease)
 
 
 def batches(history: History) -> Iterator[Batch]:
@@ -224,22 +153,6 @@ def batches(history: History) -> Iterator[Batch]:
         yield Batch((record,))
 
 
-@runtime_checkable
-class SharedStore(Protocol):
-    async def evict(self, run: str, epoch: int) -> bool:
-        """Take the lock from an owner that is considered dead, if the run is still at that epoch. Return False if it is
-        at another epoch.
-
-        A stopped process, or one behind a broken network, still holds its lock. The epoch prevents it from writing once
-        the next owner has begun.
-        """
-        ...
-
-    async def answered(self) -> Sequence[str]:
-        """Return the runs that are waiting although an answer is stored that no process has taken yet, oldest first."""
-        ...
-
-
 class Marks(Struct, frozen=True):
     """A few numbers about a store: two looks that differ in none of them saw the same runs and open questions."""
 
@@ -247,19 +160,6 @@ class Marks(Struct, frozen=True):
     questions: int = 0
     last_asked: float = 0.0
     """The time of the newest open question."""
-
-
-@runtime_checkable
-class Watchable(Protocol):
-    async def foreign_writes(self) -> int | None:
-        """Return a number that changes when another process has written; None if only a look at the rows can tell."""
-        ...
-
-    async def marks(self) -> Marks: ...
-
-    async def written_since(self, at: float) -> Sequence[RunRow]:
-        """Return the runs that were changed at or after a time, and all that are running."""
-        ...
 
 
 class Spent(Struct, frozen=True):
@@ -273,35 +173,3 @@ class Spent(Struct, frozen=True):
     """The runs whose price is not known."""
     completed: int = 0
     failed: int = 0
-
-
-@runtime_checkable
-class Ledger(Protocol):
-    async def spent(self, since: float, until: float = inf) -> Spent:
-        """Add up the costs of the runs that were started from a time on, before another, without reading the runs."""
-        ...
-
-    async def waited(self, since: float) -> Sequence[float]:
-        """Return the seconds that answered questions have waited, of the newest that were asked since a time."""
-        ...
-
-
-@runtime_checkable
-class QuestionPages(Protocol):
-    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
-        """Return the open questions that were asked first, and the number of all open ones, without reading the
-        others."""
-        ...
-
-
-async def changed_rows(store: Store, since: float, most: int) -> Sequence[RunRow]:
-    """Return the rows that were written since a time; the newest ones of a store that cannot tell."""
-    return await store.written_since(since) if isinstance(store, Watchable) else await store.list(limit=most)
-
-
-async def oldest_questions(store: Store, limit: int) -> tuple[Sequence[Question], int]:
-    """Return the oldest open questions of a store and the number of all, in the best way that the store has."""
-    if isinstance(store, QuestionPages):
-        return await store.oldest_questions(limit)
-    questions = await store.questions()
-    return questions[:limit], len(questions)

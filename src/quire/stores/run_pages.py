@@ -10,15 +10,14 @@ read whole but without values: of several rows with the same path the last one c
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, Status
-from quire.errors import StoreError
 from quire.patterns import late_pattern
 from quire.stores import row_decoder, rows
 from quire.stores.row_decoder import PINS
@@ -28,7 +27,6 @@ from quire.values import clean, encode
 if TYPE_CHECKING:
     from quire.engine.ports import Store
     from quire.stores.statements import Statements
-    from quire.values import Value
 
 
 # Only constants of this package are put together here, never values.
@@ -47,7 +45,6 @@ _TEXT_CURSOR = late_pattern(r"([\w.~%-]*)_(\d{1,18})", re.ASCII)
 Sort: TypeAlias = Literal["started", "took", "cost", "subject"]
 _LONGEST_KEY = 60
 """Characters of a subject by which runs are sorted."""
-_NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
 _IN_TIME = "(r.expires_at IS NULL OR r.expires_at >= ?)"
 
 
@@ -86,50 +83,21 @@ class RunPage(Struct, frozen=True):
     next: str | None = None
 
 
-@runtime_checkable
-class Lister(Protocol):
-    """A store that lists its runs in pages."""
-
-    async def page(
-        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started", pins: bool = True
-    ) -> RunPage:
-        """Return the first runs, or those that follow a cursor: the newest, longest or most expensive first, or by
-        subject. Rows without `pins` take less time. Raises `ValueError` for a text that is not a cursor of this order.
-        """
-        ...
-
-    async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
-        """Return those of the named runs that exist, in no order."""
-        ...
-
-    async def counts(self, filters: RunFilters) -> Mapping[Status, int]:
-        """Return the number of runs of each status, ignoring the statuses of the filters; at most `MOST_COUNTED` + 1
-        each."""
-        ...
-
-    async def count(self, filters: RunFilters) -> int:
-        """Return the number of runs, at most `MOST_COUNTED` + 1."""
-        ...
-
-    async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
-        """Set the `name`, `note` or `seen_at` of a run, also of one that is being driven. Nothing else changes."""
-        ...
-
-    async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
-        """Return the inputs of the newest runs of a document, without runs whose pins are large."""
-        ...
-
-
-def lister(store: Store) -> Lister:
-    """Return the store as a `Lister`. Raises `StoreError` if it cannot list its runs in pages."""
-    if not isinstance(store, Lister):
-        raise StoreError("this store does not list its runs in pages")
-    return store
+async def newest_runs(store: Store, filters: RunFilters, most: int, size: int = 100) -> AsyncIterator[RunRow]:
+    """Yield the newest runs, read in pages of a size, up to a number of them."""
+    after = None
+    for _ in range(most // size):
+        page = await store.page(filters, after, size)
+        for row in page.rows:
+            yield row
+        after = page.next
+        if after is None:
+            return
 
 
 async def with_subject(store: Store, run: NewRun) -> NewRun:
     """Return a new run with its subject."""
-    earlier = await store.recent_inputs(run.document, EARLIER) if isinstance(store, Lister) else ()
+    earlier = await store.recent_inputs(run.document, EARLIER)
     return replace(run, subject=subject_of(run.pins.get("inputs"), run.title, run.created_at, earlier))
 
 
@@ -139,7 +107,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def cursor(key: float | str, number: int, sort: Sort = "started") -> str:
-    """Return the cursor of a place in the list: what it is sorted by, and the number of the run."""
+    """Return the cursor of a place in the list: its key in that order, and the number of the run."""
     order = "" if sort == "started" else f"{sort}:"
     return f"{order}{quote(key, safe='') if isinstance(key, str) else repr(float(key))}_{number}"
 
@@ -274,13 +242,6 @@ class EffectBrief(Struct, frozen=True):
     record: EffectRecord
     size: int | None
     """The size of the value as JSON, in bytes; None without a value."""
-
-
-@runtime_checkable
-class Paged(Protocol):
-    """A store that reads parts of a journal."""
-
-    def journal(self) -> JournalPages: ...
 
 
 class JournalPages:

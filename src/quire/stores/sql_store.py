@@ -44,6 +44,8 @@ Work: TypeAlias = "Callable[[bool], Steps[T]]"
 """Begins a transaction. The argument is `again`: true after an attempt whose outcome is unknown."""
 
 
+_ALL = 2**62
+"""The limit of a statement that is not limited."""
 _MOST_WAITS = 1000
 
 
@@ -101,10 +103,6 @@ class SqlStore(ABC):
     async def _drop_lock(self, run: str) -> None: ...
 
     @abstractmethod
-    async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
-        """Return the running runs whose owner is alive, or those whose owner is not."""
-
-    @abstractmethod
     def _owner_is(self, alive: bool) -> Condition:
         """Return the condition that the owner of a running run is alive, or that it is not."""
 
@@ -130,18 +128,8 @@ class SqlStore(ABC):
         return [row_decoder.readable_id(id) for (id,) in ids]
 
     async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
-        sql = self._sql
-        match status:
-            case None:
-                rows = await self._rows(sql.LIST, (limit,))
-            case Status.RUNNING | Status.INTERRUPTED:
-                rows = await self._running(status is Status.RUNNING, limit)
-            case Status.EXPIRED:
-                rows = await self._rows(sql.LIST_EXPIRED, (self._now(), limit))
-            case Status.PAUSED | Status.AWAITING_INPUT:
-                rows = await self._rows(sql.LIST_WAITING, (status.value, self._now(), limit))
-            case _:
-                rows = await self._rows(sql.LIST_STATUS, (status.value, limit))
+        filters = RunFilters((status,) if status else (), tries=True)
+        rows = await self._rows(*self._queries.page(filters, None, limit, "started", True))
         return [self._run_now(row) for row in rows]
 
     async def marks(self) -> contract.Marks:
@@ -155,7 +143,6 @@ class SqlStore(ABC):
     async def page(
         self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started", pins: bool = True
     ) -> RunPage:
-        """Implement `quire.stores.run_pages.Lister.page`."""
         rows = await self._rows(*self._queries.page(filters, after, limit + 1, sort, pins))
         runs = [self._run_now(row) for row in rows[:limit]]
         if len(rows) <= limit:
@@ -164,7 +151,6 @@ class SqlStore(ABC):
         return RunPage(runs, cursor(key, number, sort))
 
     async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
-        """Implement `quire.stores.run_pages.Lister.named`."""
         return [self._run_now(row) for row in await self._rows(*self._queries.named(runs))] if runs else ()
 
     async def count(self, filters: RunFilters) -> int:
@@ -175,7 +161,6 @@ class SqlStore(ABC):
         return {status: await self.count(replace(filters, statuses=(status,))) for status in Status}
 
     async def claim_key(self, key: str, request: str) -> KeptReply | str:
-        """Implement `quire.stores.contract.ReplyKeeper.claim_key`."""
         claim = os.urandom(8).hex()
         return await self._transact(lambda again: self._transactions.claim_key(key, request, claim))
 
@@ -187,16 +172,14 @@ class SqlStore(ABC):
             return contract.Spent(runs, cost, unknown, completed, failed)
         return contract.Spent()
 
-    async def waited(self, since: float) -> Sequence[float]:
-        return [seconds for (seconds,) in await self._rows(self._sql.WAITED, (since, since, _MOST_WAITS))]
+    async def waited(self, since: float) -> Sequence[tuple[float, float]]:
+        return [(at, seconds) for at, seconds in await self._rows(self._sql.WAITED, (since, since, _MOST_WAITS))]
 
     async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
-        """Implement `quire.stores.run_pages.Lister.label`."""
         await self._expect(run)
         await self._transact(lambda again: self._transactions.label(run, changes))
 
     async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
-        """Implement `quire.stores.run_pages.Lister.recent_inputs`."""
         return [row_decoder.inputs(row) for row in await self._rows(self._sql.RECENT_PINS, (document, limit))]
 
     async def text(self, sha256: str) -> str:
@@ -211,12 +194,11 @@ class SqlStore(ABC):
         return [row_decoder.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]:
-        page = await self._rows(self._sql.EVENTS, (run, rows.places(0, after)[0]))
-        events = [event for row in page for event in row_decoder.events(run, row) if event.seq > after]
+        page = await self._rows(self._sql.EVENTS_FROM, (run, rows.places(0, after)[0], _ALL))
+        events = [event for row in page for event in row_decoder.events(run, row[1:]) if event.seq > after]
         return sorted(events, key=attrgetter("seq"))
 
     def journal(self) -> JournalPages:
-        """Return the reader of parts of journals."""
         return JournalPages(self._sql, self._rows)
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
@@ -227,7 +209,6 @@ class SqlStore(ABC):
         return [row_decoder.question(row) for row in rows]
 
     async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
-        """Implement `quire.stores.contract.QuestionPages.oldest_questions`."""
         rows = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), limit))
         questions = [row_decoder.question(row) for row in rows]
         if len(questions) < limit:

@@ -23,12 +23,6 @@ _OF_OPEN = """
 _OPEN = f"SELECT {QUESTION_COLUMNS} {_OF_OPEN}"
 _OF_RUNS = {
     "ONE_RUN": "WHERE r.id = ?",
-    "LIST": f"{_NEWEST} LIMIT ?",
-    "LIST_STATUS": f"WHERE r.status = ? {_NEWEST} LIMIT ?",
-    "LIST_WAITING": f"WHERE r.status = ? AND (r.expires_at IS NULL OR r.expires_at >= ?) {_NEWEST} LIMIT ?",
-    "LIST_EXPIRED": f"""
-        WHERE r.status = 'expired' OR (r.status IN ('paused', 'awaiting_input') AND r.expires_at < ?) {_NEWEST} LIMIT ?
-    """,
     # The row of a running run does not change with its journal.
     "WRITTEN_SINCE": "WHERE r.updated_at >= ? OR r.taken_in_at >= ? OR r.status = 'running'",
 }
@@ -49,10 +43,6 @@ class Statements(ABC):
     RUNS: str
     """Selects all runs `r`, in the order of `row_decoder.run_row`."""
     ONE_RUN: str
-    LIST: str
-    LIST_STATUS: str
-    LIST_WAITING: str
-    LIST_EXPIRED: str
     WRITTEN_SINCE: str
     MARKS = """
         SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM questions WHERE state = 'open'),
@@ -78,16 +68,19 @@ class Statements(ABC):
     """Selects the sum of the known costs of the runs that were started between two times, the number of those whose
     cost is not known, and the numbers of all, completed and failed ones without tries."""
     WAITED = """
-        SELECT j.at - q.asked_at FROM runs r CROSS JOIN journal j CROSS JOIN questions q
+        SELECT q.asked_at, j.at - q.asked_at FROM runs r CROSS JOIN journal j CROSS JOIN questions q
         WHERE r.id IN (SELECT run FROM questions WHERE asked_at >= ?) AND {of_run} AND j.kind = 'ask' AND j.state = 'ok'
             AND q.run = r.id AND q.path = j.path AND q.asked_at >= ? ORDER BY q.asked_at DESC LIMIT ?
     """
-    """Selects the seconds that the newest answered questions have waited."""
+    """Selects when the newest answered questions were asked, and the seconds that they have waited."""
     SET_LABEL = "UPDATE runs SET name = ?, note = ?, seen_at = ? WHERE id = ?"
     LABEL_OF_RUN = "SELECT name, note, seen_at FROM runs WHERE id = ?"
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
-    NEW_RUN: str
+    NEW_RUN = """
+        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+    """
     """Inserts a run and answers with its number; with nothing if the id is taken."""
     RECENT_PINS = """
         SELECT p.value FROM runs r JOIN pins p ON p.run = r.n
@@ -114,8 +107,6 @@ class Statements(ABC):
     CANCEL_ASKED = "SELECT 1 FROM runs WHERE id = ? AND cancel_requested"
 
     EFFECTS: str
-    EVENTS: str
-    """Takes the run and the least place, counted from the first place of the run."""
     EFFECT_BRIEFS: str
     """Like `EFFECTS`, with NULL as value, and the size of the value in the end."""
     ONE_EFFECT: str

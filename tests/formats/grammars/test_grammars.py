@@ -38,8 +38,8 @@ def test_the_pipeline_grammar_names_every_key_of_every_step(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_the_dialect_grammar_names_every_key_of_every_step(kind: str) -> None:
-    """Every kind has `when`, which the text says once."""
-    assert keys_of(QUIRE.text, kind) | {"when"} == {*ALL_KINDS[kind]}
+    """Every kind has `when` and `title`, which the text says once."""
+    assert keys_of(QUIRE.text, kind) | {"when", "title"} == {*ALL_KINDS[kind]}
     assert "Every kind also takes `when: EXPR`" in QUIRE.text
 
 

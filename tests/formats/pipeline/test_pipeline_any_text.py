@@ -51,6 +51,9 @@ passes = st.one_of(st.lists(names, max_size=2), st.dictionaries(names, expressio
 pipelines = st.one_of(names, st.just("key.name"))
 targets = st.fixed_dictionaries({"pipeline": pipelines}, optional={"pass": passes})
 arguments = st.one_of(literals, expressions.map(Tagged))
+titles = st.text(st.characters(codec="utf-8"), min_size=1, max_size=9).filter(
+    lambda text: text.isprintable() and text.strip()
+)
 PLAIN: dict[Role, Written] = {
     "expression": expressions,
     "argument": st.one_of(texts, expressions.map(Tagged)),
@@ -94,7 +97,8 @@ def step_of(kind: Kind, written: Mapping[Role, Written], dialect: bool) -> Writt
     values = {key.name: written[key.role] for key in keys if key.role in written}
     bodies = st.fixed_dictionaries(
         {key.name: values[key.name] for key in keys if key.needed},
-        optional={key.name: values[key.name] for key in keys if not key.needed and key.name in values},
+        optional={key.name: values[key.name] for key in keys if not key.needed and key.name in values}
+        | ({"title": titles} if dialect else {}),
     )
     return bodies.map(lambda body: {kind.name: valid(kind, body)})
 

@@ -74,7 +74,7 @@ def test_the_plan() -> None:
     assert (plan.title, plan.format, plan.description, plan.inputs) == ("p", "pipeline", "D.", ())
     assert list(plan.schemas) == ["R"]
     first, second = plan.body.steps
-    assert (first.position, first.label, first.title) == (1, "1", "transform")
+    assert (first.position, first.label, first.title, first.kind) == (1, "1", "", "transform")
     assert first.capture == Capture("m", None, (), None) and second.capture is None
     assert isinstance(first.work, Transform) and first.work.value.compiled.evaluate({"ctx": {"n": 1}}) == 2
     assert text[first.span.start : first.span.end] == ""

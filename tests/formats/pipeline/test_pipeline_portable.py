@@ -64,6 +64,7 @@ HEAD = "pipeline: p\ndialect: quire\nsteps:\n"
          "pipeline: p\ndialect: quire\nsteps:\n  - agent: {prompt: a, schema: S}\n",
          ["max_length", "required", "dialect"]),
         ("pipeline: p\nsteps:\n  - call: {pipeline: q, pass: {a: ctx.b}}\n", ["pass"]),
+        (HEAD + "  - transform: {title: Sum up, value: a}\n", ["dialect", "title"]),
         ("pipeline: p\nsteps:\n  - match: {on: a, cases: {x: {pipeline: q, pass: {a: ctx.b}}}}\n", ["pass"]),
         ("pipeline: p\nsteps:\n  - for_each: {max_items: 1, on_error: abort, do: {transform: {value: item}}, "
          "collect: {transform: {value: pipe}}}\n", ["max_items"]),

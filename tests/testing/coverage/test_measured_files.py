@@ -132,7 +132,7 @@ def test_the_cases_of_a_pipeline(tmp_path: Path) -> None:
     assert [one.label for one in coverage.missing()] == [
         "step 1: 1 item",
         "step 1: a retry of an item succeeds",
-        "step 2 (transform)",
+        "step 2 (Compute)",
         "step 2: `n > 1` true",
     ]
 
@@ -153,10 +153,10 @@ def test_pipelines_of_one_file_count_together(tmp_path: Path, monkeypatch: pytes
     assert coverage is not None
     assert coverage.path == "pipelines/moving.yaml"
     assert [one.label for one in coverage.decisions if coverage.count(one)] == [
-        "step order>1 (call)",
-        "step order>2 (transform)",
+        "step order>1 (weight)",
+        "step order>2 (Compute)",
         "step order>2: `weight == 'heavy'` true",
-        "step weigh>1 (agent)",
+        "step weigh>1 (Ask the model)",
         "step weigh>1: its prompt is looked at",
     ]
     assert [one.id for one in coverage.missing()] == ["conditions:order>2:value[1]=false"]

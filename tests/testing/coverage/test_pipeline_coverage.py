@@ -126,7 +126,7 @@ def test_labels_of_match_its_default_and_its_failure() -> None:
     quire = dialect("match: {on: ctx.k, cases: {a: {steps: [{transform: {value: '1'}}]}}, default: 'null', output: o}")
     both = run(k="a"), run(k="b")
     assert (labels(quire, "arms"), missing(quire, "arms", *both)) == (["step 1: case a", "step 1: default"], [])
-    assert missing(quire, "steps", both[1]) == ["step 1.a.1 (transform)"]
+    assert missing(quire, "steps", both[1]) == ["step 1.a.1 (Compute)"]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_every_boolean_part_is_seen_true_and_false() -> None:
 
 def test_a_step_that_its_condition_skips_did_not_run() -> None:
     text = dialect("transform: {value: '1', when: ctx.n}", "transform: {value: '2'}")
-    assert missing(text, "steps", run(n=False)) == ["step 1 (transform)"]
+    assert missing(text, "steps", run(n=False)) == ["step 1 (Compute)"]
 
 
 @pytest.mark.parametrize("on_max", ["fail", "keep"])
@@ -222,7 +222,7 @@ def test_places_are_those_of_the_keys() -> None:
     text = FAN % "continue"
     source = Source.of(text)
     lines = {one.label: source.position(one.span.start).line for one in decisions(text)}
-    assert lines["step 1 (for_each)"] == 4
+    assert lines["step 1 (t)"] == 4
     assert lines["step 1: 0 items"] == 5
     assert lines["step 1: an item is dropped"] == 6
     assert lines["step 1.collect: `count(errors) == 0` false"] == 8

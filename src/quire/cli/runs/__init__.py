@@ -165,11 +165,10 @@ command = RunsGroup("runs", listing)
 async def _list(runs: StoredRuns, status: str | None, limit: int, page: int, sort: str, as_json: bool) -> None:
     from quire.display.run_json import row_data
     from quire.display.run_page import run_table
-    from quire.stores.run_pages import RunFilters, lister
+    from quire.stores.run_pages import RunFilters
 
     filters = RunFilters((Status(status),) if status else ())
-    pages = lister(runs.store)
-    first = await pages.page(filters, limit=limit * page, sort=sort)  # type: ignore[arg-type]  # one of the choices
+    first = await runs.store.page(filters, limit=limit * page, sort=sort)  # type: ignore[arg-type]  # one of the choices
     rows = first.rows[limit * (page - 1) :]
     if as_json:
         write_json([row_data(row) for row in rows])
@@ -177,7 +176,7 @@ async def _list(runs: StoredRuns, status: str | None, limit: int, page: int, sor
         asking = {question.run for question in await runs.store.questions()}
         write_lines(run_table(rows, time.time(), asking, columns()))
         if len(rows) == limit or page > 1:
-            _count(await pages.count(filters), limit, page, len(rows))
+            _count(await runs.store.count(filters), limit, page, len(rows))
     elif page > 1:
         tell(f"page {page} does not exist: the list is shorter")
     else:

@@ -78,10 +78,9 @@ async def _prune(
     runtime: Runtime, age: float, statuses: tuple[Status, ...], dry_run: bool, vacuum: bool, as_json: bool
 ) -> None:
     from quire.display.copies_json import pruned_data
-    from quire.stores.contract import keeper
 
     before = runtime.clock.now() - age
-    pruned = await keeper(runtime.store).prune(before, statuses, dry_run=dry_run, vacuum=vacuum)
+    pruned = await runtime.store.prune(before, statuses, dry_run=dry_run, vacuum=vacuum)
     if as_json:
         write_json(pruned_data(pruned, dry_run=dry_run))
         return

@@ -1,4 +1,4 @@
-"""`quire runs export`, `import`, `verify` and `backup`: runs as files, and the check that they are unchanged.
+"""`quire runs export`, `share`, `import`, `verify`, `backup`: runs as files or links, and the check of stored runs.
 
 `quire runs why` explains a step: its values, requests, answers and cost. `quire runs diff` compares two runs.
 """
@@ -6,15 +6,20 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
 from quire.cli.options import require_text
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import tell, with_runtime, write_json, write_lines
+from quire.cli.stdio import perform, tell, with_runtime, write_json, write_lines
 from quire.errors import CannotStart
+from quire.loopback import is_loopback_name
+from quire.wording import counted
 
 if TYPE_CHECKING:
     from quire.runs.imports import Verdict
@@ -27,14 +32,26 @@ FINDINGS = 1
 @click.command("export")
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="A page to look at, without prompts.")
+@click.option("--full", is_flag=True, help="With --html: cut no text, and leave out no row.")
 @click.option("--force", is_flag=True, help="Overwrite the FILE where it exists.")
-def export_command(run: str, out: Path | None, force: bool) -> None:
-    """Print a run as JSON Lines: its pins, journal, events and result.
+def export_command(run: str, out: Path | None, html: Path | None, full: bool, force: bool) -> None:
+    """Print a run as JSON Lines: its pins, journal, events and result; or write it as one HTML file.
 
     Exports contain no keys or other secrets; they do contain inputs, prompts and replies.
     """
-    if out is not None and not force and out.is_file():
-        raise CannotStart(f"{out} exists: name another file, or say --force")
+    if out is not None and html is not None:
+        raise click.UsageError("--out and --html are two files: write one at a time")
+    for file in filter(None, (out, html)):
+        if not force and file.is_file():
+            raise CannotStart(f"{file} exists: name another file, or say --force")
+    if html is not None:
+        from quire.operations.run_copies import export_run
+
+        data = perform(export_run, {"run": run, "as": "html", "full": full}).data
+        html.write_bytes(data)
+        tell(f"wrote {html}: {len(data):,} bytes")
+        return
     with_runtime(lambda runtime: _export(runtime, run, out))
 
 
@@ -54,6 +71,49 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
         return
     size = write_export(lines, out)
     tell(f"wrote {out}: {len(lines):,} lines, {size:,} bytes")
+
+
+@click.command("share")
+@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=require_text)
+@click.option("--days", metavar="N", type=click.IntRange(1, 90), default=7, show_default=True, help="Until it expires.")
+@click.option("--list", "lists", is_flag=True, help="List the links of the RUN that have not expired.")
+@click.option("--revoke", metavar="ID", help="Close a link.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def share_command(run: str | None, days: int, lists: bool, revoke: str | None, as_json: bool) -> None:
+    """Print a link with which another person reads one run: head, tree, replies and result, but no prompts.
+
+    The server of this workspace has to run, and the person has to reach it. `quire runs export RUN --html FILE` writes
+    a file, which needs no server.
+    """
+    from quire.operations.run_copies import list_shares, revoke_share, share_run
+
+    if run is None and revoke is None:
+        raise click.UsageError("name a RUN, or --revoke ID")
+    if revoke is not None:
+        data = perform(revoke_share, {"share": revoke})
+        lines = [f"revoked {revoke}"]
+    elif lists:
+        data = perform(list_shares, {"run": run})["items"]
+        lines = [f"{share['id']}  until {_clock(share)}  by {share['by']}" for share in data]
+        tell(f"{counted(len(data), 'link')} to run {run}")
+    else:
+        url = with_runtime(_server)
+        share = perform(share_run, {"run": run, "days": days})
+        data, lines = {**share, "link": f"{url}{share['path']}"}, [f"{url}{share['path']}"]
+        tell(f"until {_clock(share)}; to close it: quire runs share --revoke {share['id']}")
+        if is_loopback_name(urlsplit(url).hostname or ""):
+            tell(f"only this machine can open it; a file to send: quire runs export {share['run']} --html FILE")
+    write_json(data) if as_json else write_lines(lines)
+
+
+def _clock(share: Mapping[str, Any]) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(share["expires_at"]))
+
+
+async def _server(runtime: Runtime) -> str:
+    from quire.server.address import running_url
+
+    return running_url(runtime.settings)
 
 
 @click.command("import")
@@ -145,9 +205,8 @@ def backup_command(file: Path, as_json: bool) -> None:
 
 
 async def _backup(runtime: Runtime, file: Path, as_json: bool) -> None:
-    from quire.stores.contract import keeper
 
-    size = await keeper(runtime.store).backup(file)
+    size = await runtime.store.backup(file)
     write_json({"file": str(file), "bytes": size}) if as_json else tell(f"wrote {file}: {size:,} bytes")
 
 

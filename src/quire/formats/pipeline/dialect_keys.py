@@ -16,6 +16,7 @@ from quire.wording import quoted
 
 MOST_TURNS = 100
 LONGEST_TIMEOUT = 24 * 3600.0
+LONGEST_TITLE = 80
 LONGEST_COMMAND = 600.0
 """Seconds that a command may take."""
 
@@ -50,6 +51,14 @@ class DialectKeys:
             self.check_default(entries["default"], on_error)
         keys = syntax.GuardKeys(when, on_error, default, timeout)
         return None if keys == syntax.GuardKeys() else keys
+
+    def title(self, entries: Entries) -> str:
+        """Read the words that name a step in all views; no words without the key."""
+        title = self._fields.text(entries["title"], "a title") if "title" in entries else ""
+        if title and (len(title) > LONGEST_TITLE or not title.isprintable() or not title.strip()):
+            message = f"a title is one line of at most {LONGEST_TITLE} characters"
+            self._fields.report(codes.VALUE, message, entries["title"].visible)
+        return title or ""
 
     def fan_default(self, entries: Entries, on_error: OnError | None) -> ExpressionText | None:
         """Read the value that an item or a branch has if it failed."""

@@ -177,7 +177,7 @@ DIALECT_KEYS = {
     for kind in KINDS
     if any(key.dialect for key in kind.keys)
 }
-"""The keys that the Quire dialect adds to a kind, beside `when`, which every kind has there."""
+"""The keys that the Quire dialect adds to a kind, beside those that every kind has there."""
 
 NEEDED = {kind.name: tuple(key.name for key in kind.keys if key.needed) for kind in KINDS}
 
@@ -196,7 +196,7 @@ MEANT = {word: kind.name for kind in KINDS if not kind.dialect for word in kind.
 
 MEANT_IN_DIALECT = {word: kind.name for kind in KINDS for word in kind.meant}
 
-MORE_KEYS = {kind: (*DIALECT_KEYS.get(kind, ()), "when") for kind in (*KEYS, *DIALECT_KINDS)}
+MORE_KEYS = {kind: (*DIALECT_KEYS.get(kind, ()), "when", "title") for kind in (*KEYS, *DIALECT_KINDS)}
 """All keys that the Quire dialect adds to a kind."""
 
 ALL_KINDS = {kind: (*keys, *MORE_KEYS[kind]) for kind, keys in (KEYS | DIALECT_KINDS).items()}

@@ -58,12 +58,13 @@ class _Lowering:
         return Step(
             position=position,
             label=label,
-            title=step.kind,
+            title=step.title,
             work=work,
             capture=Capture(step.output.text, None, (), None) if step.output else None,
             number=str(position),
             span=step.span,
             guard=guard,
+            kind=step.kind,
         )
 
     def _work(self, body: syntax.Body, label: str) -> Work:

@@ -90,7 +90,8 @@ class StepReader:
         made = special(entries) if special else self._by_roles(_ROWS[kind], entries)
         guard = self._dialect.guard(kind, entries)
         output = self._name(entries, "output", "the name of a variable (output)")
-        return Step(kind, made, output, entry.key.span, guard) if made else None
+        title = self._dialect.title(entries)
+        return Step(kind, made, output, entry.key.span, guard, title) if made else None
 
     def _kind(self, node: Node, where: str) -> Entry | None:
         """Return the entry that names the kind of a step."""

@@ -229,6 +229,7 @@ class Step(Struct):
     span: Span = NOWHERE
     """Covers that key."""
     guard: GuardKeys | None = None
+    title: str = ""
 
 
 class Pipeline(Struct):

@@ -117,7 +117,8 @@ def _steps(steps: Iterable[Step]) -> Steps:
 def _body(step: Step) -> Block:
     if isinstance(step.body, StepsBody) and step.body.flat:
         return _steps(step.body.steps)
-    entries = [*_entries(step.body, BODY_KEYS[type(step.body)])]
+    entries: list[tuple[str, Block]] = [("title", _quoted(step.title))] if step.title else []
+    entries += _entries(step.body, BODY_KEYS[type(step.body)])
     if step.guard:
         entries += _entries(step.guard, GUARD_KEYS)
     if step.output:
@@ -266,7 +267,8 @@ def _pipeline_json(pipeline: syntax.Pipeline, source: Source) -> Tree:
 
 
 def _step(step: Step, source: Source) -> Tree:
-    tree: Tree = {"kind": step.kind, **_entries_json(step.body, BODY_KEYS[type(step.body)], source)}
+    tree: Tree = {"kind": step.kind, "title": step.title} if step.title else {"kind": step.kind}
+    tree |= _entries_json(step.body, BODY_KEYS[type(step.body)], source)
     if isinstance(step.body, syntax.AgentBody) and step.body.is_file:
         tree = {("prompt_file" if name == "prompt" else name): value for name, value in tree.items()}
     if step.guard:

@@ -15,7 +15,7 @@ from quire.lsp.prompts import prompt_text_of
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
-from quire.plan.descriptions import instead_of_model, step_title
+from quire.plan.descriptions import instead_of_model, step_name
 from quire.source import Span, line_end
 from quire.wording import cut_line
 
@@ -118,12 +118,12 @@ def step_text(document: TestedDocument, label: str) -> str:
     step = document.step(label)
     if step is None:
         return ""
-    title = step_title(step)
+    title = step_name(step)
     asks = step.work is not None and step.work.asks_model
     lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(document)}"]
     if step.ask is not None:
         lines.append(f"It asks a person ({step.ask.kind}).")
-    if step.capture is not None and title == step.title:  # otherwise the title names it
+    if step.capture is not None and title != step.capture.name:
         lines.append(f"Its result is named {code(step.capture.name)}.")
     if not asks and step.ask is None:
         lines.append(f"It asks no model: {instead_of_model(step)}.")

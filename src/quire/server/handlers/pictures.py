@@ -19,7 +19,7 @@ from quire.operations.field_types import Limit, Name, Object, OfRun, Page, opera
 from quire.operations.results import Chart
 from quire.operations.shelf import pinned_file
 from quire.plan.flowchart import MOST_NODES
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.run_pages import RunFilters, newest_runs
 
 if TYPE_CHECKING:
     from quire.display.flowchart_marks import Overlay
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.values import Value
 
-MOST_PAGES = 10
-"""Pages of runs that are looked through for those of one document."""
+MOST_RUNS = 2_000
+"""Runs that are looked through for those of one document."""
 SVG = "image/svg+xml"
 SVG_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -97,15 +97,11 @@ class DocumentHistory(OfDocument, frozen=True, kw_only=True):
 async def document_history(host: Host, given: DocumentHistory) -> Value:
     """Return the last runs of a document, the newest first. Documents of the same name in other folders are others."""
     id, limit = host.shelf.one(given.id).id, given.limit
-    runs, after = lister(host.runtime.store), None
     items: list[Value] = []
-    for _ in range(MOST_PAGES):
-        page = await runs.page(RunFilters(document=id.rpartition("/")[2]), after, 200)
-        for row in page.rows:
-            file = pinned_file(host.folder, row)
-            if file is not None and file.id == id:
-                items.append(past_run_data(row))
-        after = page.next
-        if after is None or len(items) >= limit:
+    async for row in newest_runs(host.runtime.store, RunFilters(document=id.rpartition("/")[2]), MOST_RUNS, 200):
+        file = pinned_file(host.folder, row)
+        if file is not None and file.id == id:
+            items.append(past_run_data(row))
+        if len(items) == limit:
             break
-    return {"items": items[:limit]}
+    return {"items": items}

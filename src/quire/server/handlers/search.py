@@ -15,7 +15,8 @@ from quire.display.visible import visible
 from quire.library.check import all_codes
 from quire.operations.field_types import After, Input, Limit, Name, Seq, Text, needs, operation, page_of, shape, words
 from quire.operations.problems import Problem
-from quire.stores.run_pages import Lister, RunFilters, lister, words_of
+from quire.plan.descriptions import step_name
+from quire.stores.run_pages import RunFilters, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -58,7 +59,7 @@ async def search(host: RequestHost, given: Search) -> Value:
         hits["documents"] = [*documents[:limit]]
     if "steps" in places:
         hits["steps"] = _steps(shelved, looked_for, limit)
-    if "runs" in places and isinstance(site.runtime.store, Lister):
+    if "runs" in places:
         page = await site.runtime.store.page(RunFilters(words=looked_for), limit=limit)
         hits["runs"] = [row_data(row) for row in page.rows]
     if "codes" in places:
@@ -93,8 +94,8 @@ def _steps(shelved: Sequence[DocumentState], words: Sequence[str], limit: int) -
     for state in shelved:
         plan = state.document.plan if state.document else None
         for path, step in plan.steps() if plan else ():
-            if step.title and _holds(f"{step.label} {step.title}", words):
-                steps.append({"document": state.id, "path": path, "label": step.label, "title": step.title})
+            if _holds(f"{step.label} {step_name(step)}", words):
+                steps.append({"document": state.id, "path": path, "label": step.label, "title": step_name(step)})
             if len(steps) == limit:
                 return steps
     return steps
@@ -124,7 +125,7 @@ async def _texts(site: Site, text: str, limit: int) -> list[Value]:
 
 async def _rows(site: Site, runs: Collection[str]) -> dict[str, RunRow]:
     """Return runs of the index; those that no longer exist are removed from it."""
-    rows = {row.id: row for row in await lister(site.runtime.store).named(list(runs))}
+    rows = {row.id: row for row in await site.runtime.store.named(list(runs))}
     for run in set(runs) - rows.keys():
         await site.indexer.forget(run)
     return rows

@@ -12,7 +12,6 @@ from quire.engine.records import FINAL
 from quire.operations.field_types import Input, Limit, Name, Object, OfRun, Page, Seq, operation
 from quire.operations.problems import Problem
 from quire.server.hub import MEDIA_TYPE, EventStream, Frame
-from quire.stores.run_pages import Paged
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -50,14 +49,12 @@ async def run_events(host: RequestHost, given: RunEvents) -> Value | Response:
 async def _event_page(site: Site, given: RunEvents, run: str) -> Value:
     """Return events in their order: after a number, or with `before` the last ones before it. `next` continues in the
     same direction."""
-    store, limit = site.runtime.store, given.limit
-    if not isinstance(store, Paged):
-        raise Problem.of("store", "this store cannot read parts of a journal")
+    journal, limit = site.runtime.store.journal(), given.limit
     if not isinstance(given.before, UnsetType):
-        events = await store.journal().event_page(run, before=given.before, limit=limit + 1)
+        events = await journal.event_page(run, before=given.before, limit=limit + 1)
         page, last = events[-limit:], 0
     else:
-        events = await store.journal().event_page(run, after=given.after, limit=limit + 1)
+        events = await journal.event_page(run, after=given.after, limit=limit + 1)
         page, last = events[:limit], -1
     more = str(page[last].seq) if len(events) > limit else None
     return {"items": [event.as_json() for event in page], "next": more}

@@ -4,6 +4,7 @@ webhooks of the user's settings. Addresses of webhooks are in the settings."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import platform
 import time
@@ -16,7 +17,6 @@ from quire import __version__
 from quire.display.document_json import document_row
 from quire.display.inbox_json import differing_inputs, group_of, letter_data
 from quire.display.workspace_json import models_data, running_data, stopped_data, trust_data
-from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import CannotStart, QuireError
 from quire.operations.field_types import (
@@ -36,11 +36,10 @@ from quire.operations.field_types import (
 from quire.operations.gates import freed_by
 from quire.operations.problems import Problem
 from quire.operations.questions import listed, rows_of
-from quire.operations.run_list import error_of, group_data
+from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
-from quire.stores.contract import Watchable, oldest_questions
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.run_pages import RunFilters
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
@@ -118,7 +117,7 @@ async def docs(host: RequestHost, given: Input) -> Response:
 async def now(host: RequestHost, given: Input) -> Value:
     site, at = host.site, time.time()
     store = site.runtime.store
-    questions, total = await oldest_questions(store, MOST_QUESTIONS)
+    questions, total = await store.oldest_questions(MOST_QUESTIONS)
     stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await _list(store, status)]
     stopped = sorted(stopped, key=lambda row: -row.updated_at)
     failed = [row for row in await _list(store, Status.FAILED, MOST_FAILED) if _is_news(row, at)]
@@ -131,7 +130,7 @@ async def now(host: RequestHost, given: Input) -> Value:
         "stopped": [stopped_data(row) for row in stopped[:MOST_STOPPED]],
         "stopped_more": max(0, len(stopped) - MOST_STOPPED),
         "failed": _failures(failed),
-        "running": [await _running(site, row) for row in running],
+        "running": [await _running(host, row) for row in running],
         "finished": await listed_runs(host, finished),
         "letters": await _letters(site, LETTERS),
         "suggested": [
@@ -156,7 +155,7 @@ def _is_news(row: RunRow, at: float) -> bool:
 
 async def _list(store: Store, status: Status, limit: int = MOST_RUNNING) -> Sequence[RunRow]:
     """Return the newest runs of a status without tries."""
-    return (await lister(store).page(RunFilters((status,)), limit=limit)).rows
+    return (await store.page(RunFilters((status,)), limit=limit)).rows
 
 
 async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
@@ -193,14 +192,12 @@ async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
     return items
 
 
-async def _running(site: Site, row: RunRow) -> Value:
+async def _running(host: Host, row: RunRow) -> Value:
     """Return a run under way. Only a run that is driven here has its progress at hand; none is replayed for a list."""
-    try:
-        progress = (await site.views.head(row.id)).view.progress if row.id in site.runs else None
-        shown = progress or Progress.of((await site.runtime.stored(row)).plan)
-    except QuireError:
-        return running_data(row, None, [])  # A run of another version is shown from its row.
-    return running_data(row, progress, [step.label for step in shown.steps.values() if not step.depth])
+    progress = None
+    with contextlib.suppress(QuireError):  # A run of another version is shown from its row.
+        progress = (await host.views.head(row.id)).view.progress if host.drives(row.id) else None
+    return running_data(row, progress, await own_labels(host, row))
 
 
 class ListLetters(Input, frozen=True, kw_only=True):
@@ -265,10 +262,8 @@ async def _store(site: Site) -> dict[str, Value]:
     }
     began = time.monotonic()
     try:
-        if isinstance(store, Watchable):
-            marks = await store.marks()
-            data |= {"runs": marks.runs, "questions": marks.questions}
-        data["seconds"] = round(time.monotonic() - began, 4)
+        marks = await store.marks()
+        data |= {"runs": marks.runs, "questions": marks.questions, "seconds": round(time.monotonic() - began, 4)}
     except QuireError as error:
         data["problem"] = str(error)
     return data

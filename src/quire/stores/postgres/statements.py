@@ -74,9 +74,6 @@ class PostgresStatements(Statements):
         WHERE r.created_at >= ? AND r.created_at < ?
     """
     WAITED = Statements.WAITED.format(of_run="j.run = r.n")
-    LIST_RUNNING = f"""
-        {RUNS} WHERE r.status = 'running' AND {OWNER_ALIVE} = ? ORDER BY r.created_at DESC, r.n DESC LIMIT ?
-    """
     FORK_OF = f"""
         CASE WHEN strpos({PINS}, ?) > 0 THEN {PINS}::json #>> '{{origin,run}}' = ? ELSE FALSE END
     """
@@ -85,11 +82,7 @@ class PostgresStatements(Statements):
             WHEN {PINS} ILIKE ? ESCAPE '\\' THEN ({PINS}::json -> 'inputs')::text ILIKE ? ESCAPE '\\'
             ELSE FALSE END
     """
-    NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO NOTHING RETURNING n
-    """
+    NEW_RUN = f"{Statements.NEW_RUN} RETURNING n"
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ? FOR NO KEY UPDATE"
 
     APPEND = f"INSERT INTO journal (run, {_NAMES}) VALUES (?, {', '.join('?' * len(_COLUMNS))})"
@@ -129,10 +122,6 @@ class PostgresStatements(Statements):
     EFFECTS = f"""
         SELECT {EFFECT_COLUMNS} FROM journal j JOIN runs r ON r.n = j.run
         WHERE r.id = ? AND j.path IS NOT NULL ORDER BY j.place
-    """
-    EVENTS = f"""
-        SELECT {EVENT_COLUMNS} FROM journal j JOIN runs r ON r.n = j.run
-        WHERE r.id = ? AND j.place >= ? AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.place
     """
     EFFECT_BRIEFS = f"""
         SELECT {BRIEF_COLUMNS}, coalesce(octet_length(j.value),

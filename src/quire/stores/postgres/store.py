@@ -76,7 +76,7 @@ class PostgresStore(SqlStore):
             raise
 
     async def evict(self, run: str, epoch: int) -> bool:
-        """Implement `quire.stores.contract.SharedStore.evict` by ending the owner's connection, and so all locks of its
+        """Implement `evict` by ending the owner's connection, and so all locks of its
         process. An owner that is alive after all takes back the locks that are still free."""
         if run in self._locked:
             return False
@@ -157,9 +157,6 @@ class PostgresStore(SqlStore):
         process has also taken the next epoch, which stops this store's next write."""
         if self._locked:
             await connection.execute(PostgresStatements.TAKE_BACK, (list(self._locked.values()),))
-
-    async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
-        return await self._rows(PostgresStatements.LIST_RUNNING, (alive, limit))
 
     def _owner_is(self, alive: bool) -> Condition:
         return f"{OWNER_ALIVE} = ?", (alive,)

@@ -54,11 +54,6 @@ class SqliteStatements(Statements):
     """
     WAITED = Statements.WAITED.format(of_run=f"j.id BETWEEN {_FIRST} AND {_LAST}")
     RUNNING = "SELECT r.id FROM runs r WHERE r.status = 'running' ORDER BY r.created_at DESC, r.n DESC"
-    NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO NOTHING
-    """
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ?"
 
     APPEND = f"INSERT INTO journal ({JOURNAL_COLUMNS}) VALUES ({_CELLS})"
@@ -80,11 +75,6 @@ class SqliteStatements(Statements):
     EFFECTS = f"""
         SELECT {EFFECT_COLUMNS} FROM runs r CROSS JOIN journal j
         WHERE r.id = ? AND j.id BETWEEN {_FIRST} AND {_LAST} AND j.path IS NOT NULL ORDER BY j.id
-    """
-    EVENTS = f"""
-        SELECT {EVENT_COLUMNS} FROM runs r CROSS JOIN journal j
-        WHERE r.id = ? AND j.id BETWEEN ({_FIRST}) + ? AND {_LAST}
-            AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.id
     """
     EFFECT_BRIEFS = f"""
         SELECT {BRIEF_COLUMNS}, coalesce(length(CAST(j.value AS BLOB)),

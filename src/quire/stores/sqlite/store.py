@@ -71,7 +71,7 @@ class SqliteStore(SqlStore):
         return Writer(self._database, self._seal)
 
     async def evict(self, run: str, epoch: int) -> bool:
-        """Implement `quire.stores.contract.SharedStore.evict` by removing the lock file."""
+        """Implement `evict` by removing the lock file."""
         if not self._database.rows(SqliteStatements.AT_EPOCH, (run, epoch)):
             return False
         self._locks.evict(run)
@@ -166,12 +166,6 @@ class SqliteStore(SqlStore):
 
     async def _drop_lock(self, run: str) -> None:
         self._locks.drop(run)
-
-    async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
-        # Only the locks tell who is alive, so they are looked at before whole rows are read.
-        running = self._database.rows(SqliteStatements.RUNNING)
-        ids = [id for (id,) in running if self._locks.alive(id) == alive]
-        return [row for id in ids[:limit] for row in self._database.rows(SqliteStatements.ONE_RUN, (id,))]
 
     def _owner_is(self, alive: bool) -> Condition:
         ids = [id for (id,) in self._database.rows(SqliteStatements.RUNNING) if self._locks.alive(id) == alive]

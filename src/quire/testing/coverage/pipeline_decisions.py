@@ -33,7 +33,7 @@ from quire.formats.yaml import Node as YamlNode
 from quire.formats.yaml import Sequence as YamlSequence
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
-from quire.plan.descriptions import QUESTIONS
+from quire.plan.descriptions import QUESTIONS, step_name
 from quire.plan.nodes import Think, UseTool
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import (
@@ -211,7 +211,7 @@ class _Step(Struct, frozen=True):
 
     def decisions(self) -> Iterator[Decision]:
         step, work = self.step, self.step.work
-        yield self._decision("steps", "", "", f"({step.title})")
+        yield self._decision("steps", "", "", f"({step_name(step)})")
         if step.guard is not None and step.guard.on_error is not None:
             yield from self._errors(step.guard.on_error, "on_error", "a failure")
         match work:

@@ -15,6 +15,7 @@ from quire.engine.requests import Emit, HumanRequest, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.expr import python_text
 from quire.plan.built_in_tools import ASK
+from quire.plan.descriptions import step_name
 from quire.plan.nodes import AskKind, Step
 from quire.plan.pipeline_work import Block, Call, Fold, Formula, Invoke, Literal, Select, Transform
 from quire.units import seconds_of
@@ -37,7 +38,7 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: PipelineScope) -> Wal
         arguments[name] = frame.value(value, path)
     effect = f"{path}/{'ask' if work.tool == ASK else 'tool'}"
     if work.tool == ASK:
-        result: Value = yield question(arguments, effect, step.label, path)
+        result: Value = yield question(arguments, effect, step.label, path, step_name(step))
     elif work.tool == _SHELL_STEP:
         if frame.setting.rules > 1 and "command" in arguments:
             arguments["command"] = _words(arguments["command"])
@@ -62,7 +63,7 @@ def hold_to_schema(name: str, value: Value, path: str, frame: PipelineScope) -> 
         raise StepFailed(f"the result does not fit the schema {name}: {listed}", kind="schema", path=path)
 
 
-def question(arguments: Mapping[str, Value], path: str, label: str, step_path: str) -> HumanRequest:
+def question(arguments: Mapping[str, Value], path: str, label: str, step_path: str, title: str = ASK) -> HumanRequest:
     """Build the request of the tool `ask`: a prompt, a kind, options for a choice, and a default."""
     prompt, kind, options = arguments.get("prompt"), arguments.get("type", "input"), arguments.get("options", [])
     if not isinstance(prompt, str):
@@ -78,7 +79,7 @@ def question(arguments: Mapping[str, Value], path: str, label: str, step_path: s
         prompt = f"{_shown(arguments['show'])}\n\n{prompt}"
     expiry = _expiry(arguments.get("expiry"), step_path)
     default = _default(arguments.get("default"), cast(AskKind, kind), choices, step_path)
-    return HumanRequest(path, label, ASK, cast(AskKind, kind), prompt, choices, default, True, expiry)
+    return HumanRequest(path, label, title, cast(AskKind, kind), prompt, choices, default, True, expiry)
 
 
 def _shown(value: Value) -> str:

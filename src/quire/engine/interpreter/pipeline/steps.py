@@ -20,6 +20,7 @@ from quire.errors import LimitReached, StepFailed
 from quire.expr import RESERVED, EvalError
 from quire.expr.values import MAX_TEXT, kind
 from quire.patterns import late_pattern
+from quire.plan.descriptions import step_name
 from quire.plan.nodes import remembered
 from quire.plan.pipeline_work import Agent, Formula, Invoke, Literal, Parallel, Repeat
 from quire.wording import cut
@@ -203,7 +204,8 @@ def run_steps(body: StepSequence, prefix: str, frame: PipelineScope) -> Walk:
     except PipelineStopped as stopped:
         frame.pipe = stopped.value
         for step in body.steps[begun:] if frame.tells else ():
-            yield Emit("step_skipped", f"{prefix}{step.position}", step.label, {"title": step.title, "total": total})
+            skipped: dict[str, Value] = {"title": step.kind, "name": step_name(step), "total": total}
+            yield Emit("step_skipped", f"{prefix}{step.position}", step.label, skipped)
     return frame.pipe
 
 
@@ -238,7 +240,7 @@ def _told(step: Step, path: str, shown: str, frame: PipelineScope, total: int, *
 
     With `stops` a run can stop after it, and its events are kept; those of the steps of a block are for listeners only.
     """
-    head: dict[str, Value] = {"title": step.title, "total": total}
+    head: dict[str, Value] = {"title": step.kind, "name": step_name(step), "total": total}
     try:
         if step.guard is not None and frame.skips(step, path):
             yield Emit("step_skipped", shown, step.label, head, kept=stops)

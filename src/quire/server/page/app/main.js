@@ -6,13 +6,20 @@ import { startKeys } from "./keys.js";
 import { place } from "./router.js";
 import { Screen } from "./screens.js";
 import { Login } from "./screens/login.js";
-import { ended, takeTokenFromAddress, token } from "./session.js";
+import { ended, guest, takeTokenFromAddress, token } from "./session.js";
 import { about, Bare, readAbout, Shell, startTheme } from "./shell.js";
 
 function App() {
   useEffect(() => {
-    if (token.value) readAbout().catch(() => {});
+    if (token.value && !guest) readAbout().catch(() => {});
   }, [token.value]);
+  if (guest) {
+    return html`
+      <main id="main" class="guest">
+        <${Screen} />
+      </main>
+    `;
+  }
   if (!token.value && !ended.value) return html`<${Login} />`;
   if (place.value.path.startsWith("/q/")) {
     return html`
@@ -31,5 +38,5 @@ function App() {
 takeTokenFromAddress();
 startTheme();
 startKeys();
-startFeed();
+if (!guest) startFeed();
 render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app")));

@@ -10,6 +10,7 @@ import { NotFound } from "./screens/not_found.js";
 const SCREENS = [
   ["/", () => import("./screens/now.js"), "Now"],
   ["/q/:run/*path", () => import("./screens/question.js"), "Question"],
+  ["/s/:run", () => import("./screens/shared.js"), "SharedRun"],
   ["/artifacts", () => import("./screens/artifacts.js"), "Artifacts"],
   ["/search", () => import("./screens/search.js"), "Search"],
   ["/runs", () => import("./screens/runs.js"), "Runs"],

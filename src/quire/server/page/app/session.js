@@ -2,7 +2,12 @@
 
 import { signal } from "./html.js";
 
-const KEY = "quire-token";
+/** True where the link of a share has led: its token opens one run, and stays in this tab. */
+export const guest = /\/s\/[^/]+$/.test(location.pathname);
+const KEY = guest ? `quire-share ${location.pathname}` : "quire-token";
+
+/** @returns {Storage} */
+const storage = () => guest ? sessionStorage : localStorage;
 
 /** The token, or an empty text until the user has given one. */
 export const token = signal(read());
@@ -12,7 +17,7 @@ export const ended = signal(false);
 /** @returns {string} */
 function read() {
   try {
-    return localStorage.getItem(KEY) ?? "";
+    return storage().getItem(KEY) ?? "";
   } catch {
     return "";
   }
@@ -20,7 +25,7 @@ function read() {
 
 /** Takes `#token=…` out of the address bar, so that it is not kept in the history. */
 export function takeTokenFromAddress() {
-  const found = /^#token=([A-Za-z0-9_-]+)/.exec(location.hash);
+  const found = (guest ? /^#(share-[\w-]+)/ : /^#token=([A-Za-z0-9_-]+)/).exec(location.hash);
   if (!found) return;
   keepToken(found[1]);
   history.replaceState(history.state, "", location.pathname + location.search);
@@ -30,7 +35,7 @@ export function takeTokenFromAddress() {
 export function keepToken(text) {
   take(text);
   try {
-    localStorage.setItem(KEY, text);
+    storage().setItem(KEY, text);
   } catch {
     // A browser that keeps nothing: the token lives as long as the tab.
   }
@@ -90,7 +95,7 @@ export function endSession(sent) {
 function dropToken() {
   token.value = "";
   try {
-    localStorage.removeItem(KEY);
+    storage().removeItem(KEY);
   } catch {
     // Nothing was kept.
   }

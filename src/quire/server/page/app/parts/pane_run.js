@@ -58,7 +58,7 @@ export function RunPane({ store, tab }) {
 }
 
 /** Why a run has not ended well, and what helps. @param {{ head: any }} props */
-function State({ head }) {
+export function State({ head }) {
   const { next } = head;
   return html`
     <p class=${head.status === "failed" ? "step-message pre" : "pre"}>${statusWords(head)}</p>
@@ -78,7 +78,7 @@ function State({ head }) {
 }
 
 /** @param {{ head: any }} props */
-function Artifact({ head }) {
+export function Artifact({ head }) {
   const at = `/runs/${part(head.id)}/artifact`;
   const found = useResource(at);
   const rendered = useResource(

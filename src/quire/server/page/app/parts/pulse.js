@@ -5,7 +5,7 @@ import { useResource } from "../resource.js";
 import { Link } from "../router.js";
 import { duration, money, number, plural, span } from "../words.js";
 
-/** @typedef {{ day: string, since: number, until: number, runs: number, completed: number, failed: number, cost: number | null }} Day */
+/** @typedef {{ day: string, since: number, until: number, runs: number, completed: number, failed: number, cost: number | null, waited: number | null }} Day */
 /** @typedef {(day: Day) => any} OfDay */
 
 /** @param {{ oldest: number }} props the time of the oldest question, 0 without one */
@@ -20,6 +20,8 @@ export function Pulse({ oldest }) {
   /** @param {Day} day */
   const success = ({ completed, failed }) =>
     completed + failed ? `${Math.floor(100 * completed / (completed + failed))} %` : "–";
+  /** @param {{ waited: number | null }} day */
+  const waited = (day) => day.waited === null ? "–" : duration(day.waited);
   /** Name, tone, what is shown of days, parts of a bar, words of a bar. @type {[string, string, OfDay, OfDay, OfDay][]} */
   const cells = [
     ["Runs", "accent", (day) => number(day.runs), (day) => [day.runs], (day) => plural(day.runs, "run")],
@@ -47,8 +49,10 @@ export function Pulse({ oldest }) {
             </${Cell}>
         `
       )}
-      <${Cell} name="Waits for people" value=${data.waited === null ? "–" : duration(data.waited)} line="median"
-        more=${oldest ? `oldest ${span(Date.now() / 1000 - oldest)}` : "nothing waits"} />
+      <${Cell} name="Waits for people" value=${waited(data)} line="median"
+        more=${oldest ? `oldest ${span(Date.now() / 1000 - oldest)}` : "nothing waits"}>
+        <${Bars} days=${days} tone="wait" parts=${(/** @type {Day} */ day) => [day.waited ?? 0]} words=${waited} />
+      </${Cell}>
     </section>
   `;
 }

@@ -8,6 +8,7 @@ import { Command, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { ResumeForm } from "./run_resume.js";
+import { ShareDialog } from "./share_dialog.js";
 import { Drawer } from "./start_run.js";
 
 /** @type {Record<string, { word: string, icon: string, kind?: string }>} */
@@ -18,6 +19,7 @@ const SHOWN = {
   cancel: { word: "Cancel", icon: "stop", kind: "danger" },
   fork: { word: "Fork", icon: "fork" },
   compare: { word: "Compare", icon: "compare" },
+  share: { word: "Share", icon: "share" },
   export: { word: "Export", icon: "download" },
 };
 
@@ -57,6 +59,7 @@ export function RunActions({ head, store, answer }) {
         return setAsked(name);
     }
   };
+  const actions = [...head.actions, { name: "share", command: `quire runs share ${head.id}` }];
   const { document_id: document, next } = head;
   /** @param {any} action */
   const button = (action) => {
@@ -78,7 +81,7 @@ export function RunActions({ head, store, answer }) {
   return html`
     <div class="run-actions">
       ${first && again}
-      ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
+      ${actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
       ${document && next?.verb === "fix" && html`
         <${Link} class="button" to="/documents/${part(document)}?tab=source">Open the document</${Link}>
       `}
@@ -87,7 +90,7 @@ export function RunActions({ head, store, answer }) {
         <summary class="icon-button" aria-label="All actions" title="All actions"><${Icon} name="more" /></summary>
         ${menu &&
           html`<ul>${
-            head.actions.map((/** @type {any} */ action) =>
+            actions.map((/** @type {any} */ action) =>
               html`<li key=${action.name}>${button(action)}${
                 action.command &&
                 html`<${Command} command=${action.command} label="${SHOWN[action.name].word} as a command" />`
@@ -107,6 +110,7 @@ export function RunActions({ head, store, answer }) {
           attempt(() => post(`/runs/${part(head.id)}/resume`, body))} />
         </${Dialog}>
     `}
+    ${asked === "share" && html`<${ShareDialog} head=${head} onClose=${() => setAsked("")} />`}
     ${asked === "cancel" && html`
       <${Dialog} title="Cancel this run?" onClose=${() => setAsked("")}>
         <p>It stops as soon as it can. Its steps stay recorded, and it can be resumed later.</p>

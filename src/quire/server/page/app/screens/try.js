@@ -6,7 +6,7 @@ import { lostSince } from "../feed.js";
 import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
-import { TextDiff } from "../parts/text_diff.js";
+import { TextDiff } from "../parts/diff.js";
 import { TryCard } from "../parts/try_card.js";
 import { Link } from "../router.js";
 import { cut, money, number, plural } from "../words.js";
