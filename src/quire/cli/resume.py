@@ -119,22 +119,22 @@ async def _resume_all(runtime: Runtime, names: tuple[str, ...], manner: SessionO
         raise click.UsageError(f"at most {MOST_RESUMED} runs are resumed at once, and these are {len(names)}")
     runs = dict.fromkeys([await runtime.find(name) for name in names or [await _only(runtime, "resume")]])
     views = [await runtime.view(run) for run in runs]
-    lines, receipt = resume_receipt(views, budget_of(options.budget), runtime.settings)
+    receipt = resume_receipt(views, budget_of(options.budget), runtime.settings)
     if options.dry_run and options.as_json:
         write_json(receipt)
     elif not manner.quiet or options.dry_run:
         tell(receipt["summary"])
     codes = [0]
-    for line in lines:
-        if line.problem:
-            tell(f"quire: {line.run} ({one_line(line.label)}) stays as it is: {one_line(line.problem)}")
+    for row in receipt["runs"]:
+        if row["problem"]:
+            tell(f"quire: {row['run']} ({one_line(row['label'])}) stays as it is: {one_line(row['problem'])}")
             codes.append(RunState.exit_code)
         elif not options.dry_run:
-            given = manner.given if options.budget is None else replace(manner.given, budget=line.budget)
+            given = manner.given if options.budget is None else replace(manner.given, budget=row["budget"])
             try:
-                codes.append(await drive(runtime, line.run, replace(manner, given=given)))
+                codes.append(await drive(runtime, row["run"], replace(manner, given=given)))
             except QuireError as error:
-                tell(f"quire: {line.run}: {visible(str(error))}")
+                tell(f"quire: {row['run']}: {visible(str(error))}")
                 codes.append(error.exit_code)
             if codes[-1] > EXIT_REFUSED:
                 break  # the user has stopped it

@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-from msgspec.structs import asdict
-
 from quire.display.shell_commands import (
     OTHER,
     SETTING,
@@ -126,53 +123,41 @@ MOST_RESUMED = 100
 """Runs that are resumed at once."""
 
 
-class ResumeLine(Struct, frozen=True):
-    """One of several runs that are to be resumed. With a `problem` it stays as it is."""
-
-    run: str
-    label: str
-    problem: str
-    cost: float | None
-    budget: float | None
-    """The budget that it continues with."""
-    calls: int | None
-    """The most model calls to come; None if they are not bounded."""
-
-
-def resume_receipt(
-    views: Sequence[RunView], budget: float | None, settings: Settings
-) -> tuple[list[ResumeLine], dict[str, Any]]:
-    """Return what a resume of several runs does: a line for each, and all of it as JSON. Of a budget for all of them
-    each run that continues has an equal part, besides the money that it has spent."""
+def resume_receipt(views: Sequence[RunView], budget: float | None, settings: Settings) -> dict[str, Any]:
+    """Return what a resume of several runs does, as JSON. A run with a `problem` stays as it is. Of a budget for all of
+    them each other run has an equal part, besides the money that it has spent."""
     from quire.runs.fork import fork_steps, rest_bounds
 
     steps = [next_step(view.row, view.progress, asks=bool(view.questions)) for view in views]
-    able = sum(step["verb"] == "resume" for step in steps)
-    lines: list[ResumeLine] = []
+    count = sum(step["verb"] == "resume" for step in steps)
+    runs: list[dict[str, Any]] = []
     for view, step in zip(views, steps, strict=True):
         row = view.row
         path = next((step.path for step in fork_steps(view) if step.status not in _DONE), "")
         calls = rest_bounds(view, path, view.effects, view.pins, settings).model_calls.most if path else 0
-        own = view.pins.budget if budget is None else (row.cost or 0) + budget / max(1, able)
-        problem = "" if step["verb"] == "resume" else str(step["why"])
-        lines.append(ResumeLine(row.id, visible(row.label), problem, row.cost, own, calls))
-    able_lines = [line for line in lines if not line.problem]
-    left = [max(0.0, line.budget - (line.cost or 0)) for line in able_lines if line.budget is not None]
-    most = sum(left) if len(left) == len(able_lines) else None
-    calls = None if any(line.calls is None for line in able_lines) else sum(line.calls or 0 for line in able_lines)
-    words = f"continues {counted(able, 'run')}"
-    words += f" of {len(lines)}" if able < len(lines) else ""
+        own = view.pins.budget if budget is None else (row.cost or 0) + budget / max(1, count)
+        problem = None if step["verb"] == "resume" else step["why"]
+        run = {"run": row.id, "label": visible(row.label), "problem": problem}
+        runs.append({**run, "cost": row.cost, "budget": own, "calls": calls})
+    able = [run for run in runs if not run["problem"]]
+    left = [None if run["budget"] is None else max(0.0, run["budget"] - (run["cost"] or 0)) for run in able]
+    most, calls = _sum(left), _sum([run["calls"] for run in able])
+    words = f"continues {counted(count, 'run')}"
+    words += f" of {len(runs)}" if count < len(runs) else ""
     words += "; any number of model calls" if calls is None else f"; at most {counted(calls, 'model call')}"
     words += "; without a budget" if most is None else f"; spends at most {money(most) or 'nothing'} more"
     budgets = [] if budget is None else ["--budget", f"{budget:g}"]
-    receipt: dict[str, Any] = {
-        "runs": [{**asdict(line), "problem": line.problem or None} for line in lines],
+    return {
+        "runs": runs,
         "calls": calls,
         "most": most,
         "summary": words if able else "no run continues",
-        "command": shell_line("resume", *(line.run for line in able_lines), *budgets) if able else None,
+        "command": shell_line("resume", *(run["run"] for run in able), *budgets) if able else None,
     }
-    return lines, receipt
+
+
+def _sum(parts: list[Any]) -> Any:
+    return None if None in parts else sum(parts)
 
 
 def fails_again(row: RunRow) -> bool:

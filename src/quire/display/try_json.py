@@ -1,19 +1,19 @@
-"""JSON of tries: their receipt and their outcomes."""
+"""Tries as JSON and for the terminal: their receipt and their outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from quire.display.run_json import row_data
 from quire.display.shell_commands import try_command
-from quire.display.text import money, place
-from quire.display.why import values_data
+from quire.display.text import duration, money, one_line, place
+from quire.display.why import values_data, word_diff
 from quire.engine.interpreter.until import is_within
 from quire.engine.records import EffectRecord, RunRow, total_cost
 from quire.plan.descriptions import step_name
 from quire.plan.pipeline_work import Agent
-from quire.wording import pluralize
+from quire.wording import counted
 
 if TYPE_CHECKING:
     from quire.runs.step_tries import PreparedTry
@@ -68,10 +68,22 @@ def receipt_data(
     }
 
 
-def receipt_line(receipt: dict[str, Value]) -> str:
+def receipt_line(receipt: Mapping[str, Any]) -> str:
     """Return a receipt as a sentence."""
     count, about, most = receipt["n"], receipt["about"], receipt["most"]
-    price = ", at a price that is not known" if most is None else f", at most {money(float(str(most))) or 'free'}"
-    usual = f", about {money(about)}" if isinstance(about, float) and about else ""
-    runs = f"{count} {pluralize('run', int(str(count)))} of {place(str(receipt['step']))} alone"
-    return f"{runs}{usual}{price}; no tool changes anything"
+    price = "at a price that is not known" if most is None else f"at most {money(most) or 'free'}"
+    usual = f"about {money(about)}, " if about else ""
+    return f"{counted(count, 'run')} of {place(receipt['step'])} alone, {usual}{price}; no tool changes anything"
+
+
+def try_lines(tried: Mapping[str, Any], receipt: Mapping[str, Any], *, colour: bool) -> list[str]:
+    """Return a try for people: its state and numbers, then how its reply differs from the recorded one."""
+    error, schema = tried["error"], receipt["schema"]
+    fit = f"{'does not fit' if error else 'fits'} {schema}" if schema else ""
+    facts = [tried["status"].replace("_", " "), fit, duration(tried["took"]), money(tried["spent"] or 0), tried["id"]]
+    lines = [f"try {tried['try']}  " + " · ".join(one_line(fact) for fact in facts if fact)]
+    lines += [f"  {one_line(error['message'])}"] if error else []
+    if tried["reply"] is not None:
+        changed = word_diff(receipt["recorded"]["reply"] or "", tried["reply"], colour=colour)
+        lines += [f"  {line}" for line in changed or ["the recorded reply"]]
+    return lines

@@ -214,15 +214,15 @@ class ResumeRuns(Input, frozen=True, kw_only=True):
 )
 async def resume_runs(host: Host, given: ResumeRuns) -> Value:
     """Continue those of the named runs that a resume helps; each has an equal part of the budget."""
-    runs = dict.fromkeys([await host.runtime.find(name) for name in given.runs])
-    views = [(await host.views.head(run)).view for run in runs]
+    names = dict.fromkeys([await host.runtime.find(name) for name in given.runs])
+    views = [(await host.views.head(name)).view for name in names]
     budget = None if isinstance(given.budget, UnsetType) else given.budget
-    lines, receipt = resume_receipt(views, budget, host.runtime.settings)
-    for line in [] if given.dry_run else [line for line in lines if not line.problem]:
+    receipt = resume_receipt(views, budget, host.runtime.settings)
+    for run in [] if given.dry_run else [run for run in receipt["runs"] if not run["problem"]]:
         try:
-            await host.go_on(line.run, given=Given(budget=line.budget))
+            await host.go_on(run["run"], given=Given(budget=run["budget"]))
         except QuireError as error:
-            receipt["runs"][lines.index(line)] |= {"problem": str(error)}
+            run["problem"] = str(error)
     return receipt
 
 

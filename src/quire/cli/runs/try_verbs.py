@@ -10,15 +10,13 @@ import click
 
 from quire.cli.fork import values_for
 from quire.cli.inputs import parse_pairs, text_value
-from quire.cli.options import NO_BUDGET, Budget, budget_of, require_text
+from quire.cli.options import Budget, budget_of, require_text
 from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import look_at_runs, perform, tell, wants_colour, write_json, write_lines, write_text
-from quire.display.text import duration, money, one_line, tokens_in_and_out
+from quire.display.text import one_line
 from quire.runs.scripts import pinned_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.engine.records import RunRow
     from quire.runs.stored import StoredRuns
     from quire.values import Value
@@ -57,54 +55,36 @@ def try_command(
     in the world: a step whose tools do more than read is refused. Exit 3: all tries failed, 5: at the budget, 6:
     refused. Tries are hidden in lists, and removed after a week.
     """
-    from quire.display.try_json import receipt_line
+    from quire.display.try_json import receipt_line, try_lines
     from quire.operations.run_tries import try_step
 
-    given: dict[str, Value] = {"run": run, "path": step, "n": count}
-    if sets:
-        row = look_at_runs(lambda runs: _row(runs, run))
-        given["set"] = dict(values_for(row, parse_pairs(sets, "--set")))
-    given |= {"prompt": text_value("prompt", prompt)} if prompt is not None else {}
-    given |= {"model": pinned_spec(model)} if model else {}
-    given |= {"temperature": temperature} if temperature is not None else {}
-    given |= {"budget": None if budget == NO_BUDGET else budget_of(budget)} if budget is not None else {}
+    given: dict[str, Value] = {
+        "path": step,
+        "n": count,
+        "prompt": None if prompt is None else text_value("prompt", prompt),
+        "model": pinned_spec(model) if model else None,
+        "temperature": temperature,
+        **({"budget": budget_of(budget)} if budget is not None else {}),
+    }
+
+    async def row_of(runs: StoredRuns) -> RunRow:
+        return await runs.row(await runs.find(run))
+
+    row = look_at_runs(row_of)
+    given |= {"run": row.id, "set": dict(values_for(row, parse_pairs(sets, "--set")))}
     receipt = perform(try_step, {**given, "dry_run": True})["receipt"]
     if dry_run:
-        write_json(receipt) if as_json else write_text(receipt_line(receipt))
-        return
+        return write_json(receipt) if as_json else write_text(receipt_line(receipt))
     if not as_json:
         tell(receipt_line(receipt))
     tries = perform(try_step, given)["tries"]
     if as_json:
         write_json({"receipt": receipt, "tries": tries})
     else:
-        write_lines(line for tried in tries for line in _page(tried, receipt))
+        write_lines(line for tried in tries for line in try_lines(tried, receipt, colour=wants_colour(sys.stdout)))
     kinds = [tried["error"]["kind"] if tried["error"] else "" for tried in tries]
     if all(kinds):
         context.exit(BUDGET_REACHED if "limit" in kinds else FAILED)
-
-
-async def _row(runs: StoredRuns, run: str) -> RunRow:
-    return await runs.row(await runs.find(run))
-
-
-def _page(tried: dict[str, Value], receipt: dict[str, Value]) -> Iterator[str]:
-    """Yield a try: its numbers, then how its reply differs from the recorded one."""
-    from quire.display.why import word_diff
-
-    error, used, schema = tried["error"], tried["used"], receipt["schema"]
-    took = [duration(float(str(tried["took"]))), money(tried["spent"]) if isinstance(tried["spent"], float) else ""]
-    took.append(tokens_in_and_out(*used) if isinstance(used, list) else "")
-    fit = f"{'does not fit' if error else 'fits'} {schema}" if schema else ""
-    facts = [str(tried["status"]).replace("_", " "), fit, *took, str(tried["id"])]
-    yield click.style(f"try {tried['try']}  " + " · ".join(one_line(fact) for fact in facts if fact), bold=True)
-    if isinstance(error, dict):
-        yield f"  {one_line(str(error['message']))}"
-    recorded = receipt["recorded"]
-    before = str(recorded["reply"] or "") if isinstance(recorded, dict) else ""
-    if tried["reply"] is not None:
-        lines = word_diff(before, str(tried["reply"]), colour=wants_colour(sys.stdout))
-        yield from (f"  {line}" for line in lines or ["the recorded reply"])
 
 
 @click.command("test")
