@@ -92,7 +92,7 @@ async def test_the_same_end_from_every_step(tmp_path: Path, name: str) -> None:
             except RunState as error:
                 assert "has not come to" in str(error) and label == "4c"
                 continue
-            assert made.kept + len(parrot.asked) <= len(effects)
+            assert len(made.kept) + len(parrot.asked) <= len(effects)
             ended = await to_the_end(runtime, made.run, effects)
             found = diff(origin, await traced(runtime, made.run))
             assert [step.state for step in found.steps if step.state.startswith("only")] == []

@@ -31,11 +31,11 @@ async def test_a_playbook(travel: Travel, step: str, again: list[str]) -> None:
         assert [one.label for one in found.again] == again
         made = await fork(runtime, run, step, Changes())
         await runtime.drive(made.run)
-        assert made.kept == len(found.fork.kept)
+        assert len(made.kept) == len(found.fork.kept)
         assert isinstance(model := runtime.models.given, ScriptedModel)
         most = found.bounds.model_calls.most
         assert most is not None and 0 < len(model.calls) <= most
-        assert f"keeps {made.kept} recorded effect" in receipt_line(found)
+        assert f"keeps {len(made.kept)} recorded effect" in receipt_line(found)
 
 
 async def test_the_steps_at_which_a_run_can_be_forked(travel: Travel) -> None:

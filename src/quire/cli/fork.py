@@ -218,8 +218,8 @@ async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner:
     if detach:
         return spawn_detached(made.run)
     if not manner.quiet and not manner.json:
-        effects = f"{made.kept} recorded {pluralize('effect', made.kept)}"
-        tell(f"run {made.run}: from {one_line(place(made.label))} of {run}, with {effects} of it")
+        effects = f"{len(made.kept)} recorded {pluralize('effect', len(made.kept))}"
+        tell(f"run {made.run}: from {one_line(place(made.place.label))} of {run}, with {effects} of it")
     return await drive(runtime, made.run, manner, why=made.reason)
 
 

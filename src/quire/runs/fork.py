@@ -159,19 +159,8 @@ class Changes(Struct, frozen=True):
         call_limit(self.limits)
 
 
-class Forked(Struct, frozen=True):
-    """A fork that was created."""
-
-    run: str
-    label: str
-    kept: int
-    """The number of effects that were taken over."""
-    reason: str
-    """The reason for the choice of its model."""
-
-
 class PreparedFork(Struct, frozen=True):
-    """A fork that has passed all checks and is not stored yet."""
+    """A fork that has passed all checks, before it is stored and after."""
 
     made: NewRun
     history: History
@@ -183,12 +172,16 @@ class PreparedFork(Struct, frozen=True):
     reason: str
     """The reason for the choice of its model."""
 
+    @property
+    def run(self) -> str:
+        return self.made.id
 
-async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forked:
+
+async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> PreparedFork:
     """Create the new run; none of its own effects is performed yet. Raises `CannotStart` and `RunState`."""
     prepared = await prepare_fork(runtime, run, step, changes)
     await runtime.store.restore(prepared.made, prepared.history)
-    return Forked(prepared.made.id, prepared.place.label, len(prepared.kept), prepared.reason)
+    return prepared
 
 
 async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) -> PreparedFork:
