@@ -31,7 +31,6 @@ def outcome_data(row: RunRow, records: Sequence[EffectRecord], until: str) -> di
     return {
         **row_data(row),
         "try": origin.get("try") if isinstance(origin, dict) and row.until else None,
-        "call": calls[-1].path if calls else None,
         "reply": str(replies[-1].get("text", "")) if replies else None,
         "calls": len(calls),
         "took": round(sum(record.elapsed for record in own), 3),

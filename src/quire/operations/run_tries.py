@@ -102,8 +102,7 @@ def _written(host: Host, prepared: PreparedTry, prompt: str) -> Value:
     """Return the document as its file is now, with the prompt; None if the step has another one there."""
     view, step, rules = prepared.view, prepared.place.step, prepared.view.pins.semantics_version
     file = pinned_file(host.folder, view.row)
-    text = file.text() if file else None
-    if file is None or text is None:
+    if file is None or (text := file.text()) is None:
         return None
     try:
         now = document_in_place(Source.of(text, view.document.name), view.row, view.pins, rules)
