@@ -19,6 +19,8 @@ from websockets.asyncio.client import ClientConnection, connect
 PROGRAM = shutil.which("firefox-esr") or shutil.which("firefox")
 WITHOUT_FIREFOX = "no Firefox: install firefox-esr or firefox"
 PATIENCE = 30.0
+LEFT = "AbortError: The operation was aborted"
+"""An answer that has not come when its page is left."""
 NOWHERE = {"proxyType": "manual", "httpProxy": "127.0.0.1:9", "sslProxy": "127.0.0.1:9"}
 """A proxy that does not exist, for each request that would leave the machine."""
 KEYS = {"Enter": "\ue007", "Control": "\ue009", "Escape": "\ue00c", "End": "\ue010", "Home": "\ue011"}
@@ -82,7 +84,8 @@ class Firefox:
                 case {"type": "error", "id": number, "message": message}:
                     self.answers[number].set_exception(RuntimeError(message))
                 case {"method": "log.entryAdded", "params": {"level": "error", "text": message}}:
-                    self.faults.append(f"console: {message}")
+                    if LEFT not in message:
+                        self.faults.append(f"console: {message}")
                 case {"method": "network.beforeRequestSent", "params": {"request": {"url": url}}}:
                     if not url.startswith(("data:", "blob:", "about:")) and origin(url) != self.home:
                         self.faults.append(f"a request left for {url}")

@@ -101,10 +101,11 @@ async def test_an_answer_is_undone_and_one_is_sent_after_a_while(fox: Firefox, t
 
 
 async def test_runs_are_listed_and_filtered(fox: Firefox, team: tuple[Served, dict[str, str]]) -> None:
-    server, runs = team
+    server, _ = team
+    count = len(await server.site.runtime.store.list())
     async with fox.tab(server.at("/runs")) as tab:
         await tab.find(".run-row", "ticket")
-        assert await tab.value("document.querySelectorAll('.run-row .run-link').length") == len(runs)
+        assert await tab.value("document.querySelectorAll('.run-row .run-link').length") == count
         await tab.click("input[type=search]")
         await tab.type("tickets")
         await tab.gone(".run-row", "Incident")
@@ -123,7 +124,7 @@ async def test_the_tree_of_a_run_is_read_by_keyboard(fox: Firefox, team: tuple[S
     async with fox.tab(server.at(f"/runs/{runs['done']}")) as tab:
         await tab.find(".pane .markup h1", "Incident report: login")
         await tab.click(CHOSEN, "Result")
-        for key, row in (("j", "Assess"), ("ArrowDown", "Model call"), ("ArrowLeft", "Assess"), ("Home", "Result")):
+        for key, row in (("j", "Assess"), ("ArrowDown", "Reply"), ("ArrowLeft", "Assess"), ("Home", "Result")):
             await tab.press(key)
             await tab.find(CHOSEN, row)
         await tab.press("j")
@@ -174,18 +175,24 @@ async def test_a_document_is_edited_in_its_source(fox: Firefox, tmp_path: Path) 
         assert text.startswith(NOTES.replace("verson", "version") + "Be brief about {{version")
 
 
-async def test_a_run_is_forked_with_another_input(fox: Firefox, team: tuple[Served, dict[str, str]]) -> None:
+async def test_a_run_is_forked_with_another_input_and_done_again(
+    fox: Firefox, team: tuple[Served, dict[str, str]]
+) -> None:
     server, runs = team
-    async with fox.tab(server.at(f"/runs/{runs['done']}/fork")) as tab:
-        await tab.click(".fork-step input:enabled")
+    async with fox.tab(server.at(f"/runs/{runs['done']}/fork?from=1")) as tab:
         await tab.click("#field-customers")
         await tab.press("Control+a")
         await tab.type("7")
         await tab.find(".command", "--set customers=7")
         await tab.click("button", "Start the fork")
-        await tab.find("[aria-label='The fork']", "completed")
-        await tab.click("a", "Compare with its origin")
-        await tab.find("main", "customers")
+        await tab.click("button", "Run again")
+        await tab.find("#input-customers", "7")
+        await tab.click("button", "Start the run")
+        await tab.gone("#input-customers")
+        await tab.find(".tree-row", "Assess")
+    newest, forked, *_ = await server.site.runtime.store.list()
+    assert {newest.id, forked.id}.isdisjoint(runs.values())
+    assert str(newest.pins["inputs"]["customers"]) == "7"  # type: ignore[call-overload, index]
 
 
 async def test_screens_in_the_dark_on_a_phone_do_not_scroll_sideways(

@@ -61,8 +61,10 @@ def command(context: click.Context, /, **given: object) -> None:
     an input from a file. STEP is a label; '3>1' is step 1 of the document that step 3 calls. Ctrl-C pauses the run.
     """
     check_exclusive(context)
-    if (context.params["document"] is None) == (context.params["like"] is None):
-        raise click.UsageError("name what to run: DOC, or an earlier run with --like RUN", context)
+    document, like = context.params["document"], context.params["like"]
+    if (document is None) == (like is None):
+        problem = "missing argument 'DOC', or --like RUN" if like is None else "DOC cannot be given with --like"
+        raise click.UsageError(problem, context)
     from quire.cli.start import Order, run_document  # the engine: not for --help
 
     context.exit(run_document(Order(**context.params)))

@@ -149,7 +149,7 @@ class StartRun(RunOptions, frozen=True, kw_only=True):
 
 @operation("Start a run; this server drives it.", StartRun, Run)
 async def start_run(host: Host, given: StartRun) -> Value:
-    """Start a document, or do an earlier run again: a value of the request replaces that of the earlier run."""
+    """Start a document, or do an earlier run again with the parts that the request replaces."""
     if not given.document and not given.like:
         raise Problem.of("unfit-body", "say what to run: `document`, or `like` with the id of a run")
     if given.like:

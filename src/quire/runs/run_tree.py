@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 State = Literal["pending", "running", "waits", "done", "failed", "stopped", "skipped"]
 
 PASSED = frozenset(["call", "thread", "steps", "do", "match", "for_each", "parallel", "within", "start", "end"])
-"""Parts of a path that are not rows: what is below them moves up."""
+"""Parts of a path that are not rows: the rows below them move up."""
 RAW = frozenset(["offer", "load", "join", "leave", "halt", "abort", "spent", "terms", "break"])
 """Kinds of effects that are not rows. They count for the row above."""
 LEAVES = frozenset({"call", "tool", "ask", "try", "retry", "repair"})
@@ -400,8 +400,8 @@ class RunTree:
         return node, below
 
     def times(self, node: Node, now: float, run: Status) -> tuple[float, float]:
-        """Return the seconds that a row took without the waits in it, and those waits. What has stopped while it was
-        under way ends with the last event."""
+        """Return the seconds that a row took without the waits in it, and those waits. Stopped work ends with the
+        last event."""
         if node.start is None:
             return 0.0, 0.0
         end = max(node.end, node.start, self._last if node.open else 0.0)

@@ -236,7 +236,7 @@ function Receipt({ data, changes, change, start, blocked }) {
     <div class="card try-receipt" role="region" aria-label="Receipt">
       <p><strong>${plural(data.calls, "call")}</strong>${data.about
         ? html`, about <strong>${money(data.about)}</strong>`
-        : ""}${data.most === null ? ", price unknown" : `, at most ${money(data.most)}`}
+        : ""}${data.most === null ? ", no price listed" : `, at most ${money(data.most)}`}
         <span class="soft small">${used[0]
           ? `${data.n} × about ${number(used[0])} in, ${number(used[1])} out · `
           : ""}no tool changes anything${data.budget === null ? "" : ` · budget ${money(data.budget)} each`}</span></p>
