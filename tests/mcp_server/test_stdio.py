@@ -130,7 +130,7 @@ async def test_a_crash_in_the_middle_loses_nothing(folder: Path, environ: dict[s
     call["params"] = {"name": "pipeline__think", "arguments": {}, "_meta": {"progressToken": "p"}}
     async with raw_server(folder, environ, "--script", str(script)) as server:
         server.write(*opening, call)
-        while b"step 2 (agent) started" not in await server.readline():
+        while b"step 2 (second) started" not in await server.readline():
             pass
     runtime = Runtime.open(folder, environ=environ)
     (row,) = await runtime.store.list()
@@ -154,7 +154,7 @@ async def test_the_next_server_takes_over_what_a_killed_one_had_launched(folder:
     runtime = Runtime.open(folder, environ=environ)
     async with raw_server(folder, environ, "--script", str(script)) as server:
         server.write(*opening, left, waited)
-        while b"step 2 (agent) started" not in await server.readline():
+        while b"step 2 (second) started" not in await server.readline():
             pass
         launched = [row.id for row in await runtime.store.list()]
         while {len(await runtime.store.effects(run)) for run in launched} != {1}:

@@ -67,7 +67,7 @@ async def test_blocks_rounds_and_survived_failures(pages: Pages, tmp_path: Path)
         await look(page, "dialect-survived")
         # A pipeline is forked between its own steps.
         await page.get_by_role("link", name="Fork from here").click()
-        await expect(page.locator(".fork-step input:checked")).to_have_value("1")
+        await expect(page.get_by_label("The first step that is new")).to_have_value("1")
         page = await pages.open(server.at(f"{here}?view=graph"))
         await expect(page.get_by_text("until acc == 'yes', at most 9 rounds")).to_be_visible()
         await look(page, "dialect-graph")

@@ -185,4 +185,4 @@ def test_a_test_without_a_list_of_cases_is_left_alone(editor: Editor) -> None:
     editor.open("main.yaml", text)
     arguments = [editor.uri("main.yaml"), "arms:2:match=2"]
     error = editor.refused("workspace/executeCommand", {"command": "quire.writeTest", "arguments": arguments})
-    assert "main.test.yaml has no list of cases" in error["message"]
+    assert "main.test.yaml: it has no list of cases" in error["message"]

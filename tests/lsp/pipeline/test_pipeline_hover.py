@@ -86,7 +86,7 @@ def test_a_fence_in_a_prompt_stays_inside(editor: Editor) -> None:
         ('  - transform: {value: "replace(review, ‸"}\n', "replace(text, old, new)", 1),
         ('  - transform: {value: "join(map(ctx.readers, r -> r.kind), ‸"}\n', "join(list, separator)", 1),
         ("  - tool: {name: file__write, args: {path: x, content: ‸}}\n", "file__write([path], [content], [files])", 1),
-        ("  - transform: {value: 'a', output: ‸}\n", "transform: {value, [output], [when]}", 1),
+        ("  - transform: {value: 'a', output: ‸}\n", "transform: {value, [output], [when], [title]}", 1),
     ],
 )
 def test_signature(editor: Editor, text: str, label: str, active: int) -> None:

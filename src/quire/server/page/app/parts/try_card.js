@@ -1,11 +1,14 @@
-// One try of a model call: its reply while it is written, then its difference from the recorded one, time and cost.
+// Tries of a model call: their receipt, and of each the reply while it is written, then its difference from the recorded
+// one, its time and cost.
 
 import { html, useEffect, useRef } from "../html.js";
 import { useRun } from "../run_store.js";
-import { duration, money, number } from "../words.js";
+import { duration, money, number, plural } from "../words.js";
 import { Status } from "./basics.js";
 import { Icon } from "./icon.js";
 import { TextDiff } from "./diff.js";
+
+const COUNTS = [1, 3, 10];
 
 /**
  * @param {{ tried: any, schema: string | null, recorded: string, name: string, plain: boolean, busy?: boolean,
@@ -66,4 +69,43 @@ function Live({ run, done }) {
 function Writing({ run, name }) {
   const text = [...useRun(run).streams.value.values()].at(-1)?.text ?? "";
   return html`<pre class="source try-reply" tabindex="0" aria-label="Text of ${name}">${text}</pre>`;
+}
+
+/** @param {any} props */
+export function Receipt({ data, changes, change, start, blocked }) {
+  const used = data.recorded.used;
+  return html`
+    <div class="card try-receipt" role="region" aria-label="Receipt">
+      <p><strong>${plural(data.calls, "call")}</strong>${data.about
+        ? html`, about <strong>${money(data.about)}</strong>`
+        : ""}${data.most === null ? ", no price listed" : `, at most ${money(data.most)}`}
+        <span class="soft small">${used[0]
+          ? `${data.n} × about ${number(used[0])} in, ${number(used[1])} out · `
+          : ""}no tool changes anything${data.budget === null ? "" : ` · budget ${money(data.budget)} each`}</span></p>
+      <div class="switch" role="group" aria-label="Number of tries">
+        ${COUNTS.map((count) =>
+          html`<button key=${count} type="button" aria-pressed=${changes.n === count} onClick=${() =>
+            change({ n: count })}>${count}</button>`
+        )}
+      </div>
+      <button type="button" class="button primary" disabled=${blocked}
+        onClick=${start}><${Icon} name="play" />Run ${changes.n === 1 ? "once" : `${changes.n} times`}</button>
+    </div>
+  `;
+}
+
+/** @param {{ tries: any[], schema: string | null, stop: () => void }} props */
+export function Sum({ tries, schema, stop }) {
+  if (!tries.length) return null;
+  const ended = tries.filter((one) => !/^(pending|running)$/.test(one.status));
+  const good = ended.filter((one) => one.status === "completed");
+  const costs = tries.reduce((sum, one) => sum + (one.spent ?? 0), 0);
+  return html`
+    <p
+      class="try-sum"><span role="status"><strong>${good.length} of ${ended.length}</strong> ${schema
+        ? `fit ${schema}`
+        : "completed"}</span><span class="soft">cost so far ${money(costs)}</span>
+      ${ended.length < tries.length &&
+        html`<button type="button" class="button push" onClick=${stop}><${Icon} name="stop" />Stop</button>`}</p>
+  `;
 }

@@ -7,12 +7,11 @@ import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { TextDiff } from "../parts/diff.js";
-import { TryCard } from "../parts/try_card.js";
+import { Receipt, Sum, TryCard } from "../parts/try_card.js";
 import { Link } from "../router.js";
-import { cut, money, number, plural } from "../words.js";
+import { cut, number } from "../words.js";
 
 const PAUSE = 300;
-const COUNTS = [1, 3, 10];
 
 /** @typedef {{ prompt?: string, model?: string, temperature?: number, set?: Record<string, unknown>, n: number }} Changes */
 
@@ -226,45 +225,6 @@ function Value({ value, set, change }) {
         ? "not JSON"
         : `${cut(value.source, 40)}${text.length > 200 ? ` · ${number(text.length)} chars` : ""}`}</span>
     </label>
-  `;
-}
-
-/** @param {any} props */
-function Receipt({ data, changes, change, start, blocked }) {
-  const used = data.recorded.used;
-  return html`
-    <div class="card try-receipt" role="region" aria-label="Receipt">
-      <p><strong>${plural(data.calls, "call")}</strong>${data.about
-        ? html`, about <strong>${money(data.about)}</strong>`
-        : ""}${data.most === null ? ", no price listed" : `, at most ${money(data.most)}`}
-        <span class="soft small">${used[0]
-          ? `${data.n} × about ${number(used[0])} in, ${number(used[1])} out · `
-          : ""}no tool changes anything${data.budget === null ? "" : ` · budget ${money(data.budget)} each`}</span></p>
-      <div class="switch" role="group" aria-label="Number of tries">
-        ${COUNTS.map((count) =>
-          html`<button key=${count} type="button" aria-pressed=${changes.n === count} onClick=${() =>
-            change({ n: count })}>${count}</button>`
-        )}
-      </div>
-      <button type="button" class="button primary" disabled=${blocked}
-        onClick=${start}><${Icon} name="play" />Run ${changes.n === 1 ? "once" : `${changes.n} times`}</button>
-    </div>
-  `;
-}
-
-/** @param {{ tries: any[], schema: string | null, stop: () => void }} props */
-function Sum({ tries, schema, stop }) {
-  if (!tries.length) return null;
-  const ended = tries.filter((one) => !/^(pending|running)$/.test(one.status));
-  const good = ended.filter((one) => one.status === "completed");
-  const costs = tries.reduce((sum, one) => sum + (one.spent ?? 0), 0);
-  return html`
-    <p
-      class="try-sum"><span role="status"><strong>${good.length} of ${ended.length}</strong> ${schema
-        ? `fit ${schema}`
-        : "completed"}</span><span class="soft">cost so far ${money(costs)}</span>
-      ${ended.length < tries.length &&
-        html`<button type="button" class="button push" onClick=${stop}><${Icon} name="stop" />Stop</button>`}</p>
   `;
 }
 
