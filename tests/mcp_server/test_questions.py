@@ -194,7 +194,8 @@ async def test_the_state_is_good_for_its_own_call_only(serve: Serve, folder: Pat
         state = required.request_state
         assert state and row.id not in state
         forged = [("pipeline__approve", {}, row.id), ("pipeline__approve", {"x": 1}, state)]
-        forged += [("pipeline__other", {}, state), ("pipeline__approve", {}, state[:-2] + "AA")]
+        changed = f"{state[:-9]}{'B' if state[-9] == 'A' else 'A'}{state[-8:]}"
+        forged += [("pipeline__other", {}, state), ("pipeline__approve", {}, changed)]
         for tool, arguments, wrong in forged:
             with pytest.raises(MCPError, match="Invalid or expired requestState"):
                 await client.session.call_tool(
