@@ -71,3 +71,6 @@ def test_a_file_for_people(workspace: Path, run: str, capsys: Capture) -> None:
     assert "r.html exists" in capsys.readouterr().err
     assert main(["runs", "export", run, "--html", "r.html", "--force", "--full"]) == 0
     assert main(["runs", "export", run, "--html", "a.html", "-o", "b.jsonl"]) == 2
+    capsys.readouterr()
+    assert main(["runs", "export", run, "--html", "nowhere/a.html"]) == 2
+    assert "nowhere/a.html cannot be written: No such file or directory" in capsys.readouterr().err

@@ -215,6 +215,8 @@ async def test_a_label_is_for_people_only(tmp_path: Path, monkeypatch: pytest.Mo
         label = await asyncio.to_thread(CliRunner().invoke, command, ["label", run, "--name", "", "--unseen", "--json"])
         row = json.loads(label.stdout)
         assert (row["name"], row["label"], row["note"], row["seen_at"]) == (None, "2.0", "a\nb", None)
+        long = await asyncio.to_thread(CliRunner().invoke, command, ["label", run, "--name", "x" * 81])
+        assert long.exit_code == 2 and "--name has 81 characters: at most 80" in long.output
 
 
 SAYS = """# Say

@@ -36,7 +36,7 @@ class EarlierStart(Struct, frozen=True):
     document: Document
     inputs: Mapping[str, Value]
     options: Mapping[str, Value]
-    """Those that were set, by their names in `RunOptions`."""
+    """The options that the run had set, by their names in `RunOptions`."""
     notice: str
     """Says what has changed since that run; empty if nothing has."""
 

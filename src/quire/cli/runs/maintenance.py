@@ -198,11 +198,16 @@ def label_command(run: str, name: str | None, note: str | None, seen: bool | Non
 
     They are for people: nothing else of the run changes, and its seals do not cover them.
     """
-    given = {"name": name, "note": note, "seen": seen}
-    changes = {key: value for key, value in given.items() if value is not None}
+    from quire.operations.run_list import label_run
+    from quire.stores.contract import MOST_NAME, MOST_NOTE
+
+    labels = {"name": name, "note": note, "seen": seen}
+    changes = {key: value for key, value in labels.items() if value is not None}
     if not changes:
         raise click.UsageError("say what to set: --name, --note, --seen or --unseen")
-    from quire.operations.run_list import label_run
+    for option, text, most in (("--name", name, MOST_NAME), ("--note", note, MOST_NOTE)):
+        if len(text or "") > most:
+            raise click.UsageError(f"{option} has {len(text or ''):,} characters: at most {most:,}")
 
     row = perform(label_run, {"run": run, **changes})
     write_json(row) if as_json else tell(f"run {row['id']}: {row['label']}")

@@ -46,10 +46,11 @@ def export_command(run: str, out: Path | None, html: Path | None, full: bool, fo
         if not force and file.is_file():
             raise CannotStart(f"{file} exists: name another file, or say --force")
     if html is not None:
+        from quire.cli.output import write_report
         from quire.operations.run_copies import export_run
 
         data = perform(export_run, {"run": run, "as": "html", "full": full}).data
-        html.write_bytes(data)
+        write_report(str(html), data.decode())
         tell(f"wrote {html}: {len(data):,} bytes")
         return
     with_runtime(lambda runtime: _export(runtime, run, out))
