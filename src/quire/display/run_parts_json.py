@@ -72,8 +72,9 @@ def _state(view: RunView, why: Why) -> str:
     """Return the state of the row at a path, as the tree of the run has it."""
     step = view.progress.steps.get(why.path)
     last = why.performed[-1].record if why.performed else None
-    told = step.status if step else last.state if last else "running" if why.performed else why.status
-    return state_of(told, view.row.status, asks=any(one.path.startswith(why.path) for one in view.questions))
+    status = step.status if step else last.state if last else "running" if why.performed else why.status
+    asks = any(question.path.startswith(why.path) for question in view.questions)
+    return state_of(status, view.row.status, asks=asks)
 
 
 def _place(why: Why, run: Status) -> dict[str, Value]:

@@ -58,7 +58,7 @@ class TreeRows:
         groups: dict[str, list[Node]] = {"failed": [], "running": [], "completed": []}
         for item in items:
             groups[GROUPS.get(self.state(item), "completed")].append(item)
-        grouped = [group_of(row, told, several) for told, several in groups.items() if several]
+        grouped = [group_of(row, status, several) for status, several in groups.items() if several]
         return [*grouped, *(child for child in below if child.kind != "item")]
 
     def state(self, row: Node) -> State:
@@ -221,11 +221,11 @@ class TreeRows:
         return "model" if leaf.kind == "call" else ""
 
 
-def group_of(row: Node, told: str, items: list[Node]) -> Node:
+def group_of(row: Node, status: str, items: list[Node]) -> Node:
     """Return the row of the items of a fan in one state."""
     starts = [item.start for item in items if item.start is not None]
-    name = "done" if told == "completed" else told
-    group = Node(f"{row.path}#{name}", "group", row, below=items, start=min(starts, default=None), told=told)
+    name = "done" if status == "completed" else status
+    group = Node(f"{row.path}#{name}", "group", row, below=items, start=min(starts, default=None), status=status)
     group.end = max(item.end for item in items)
     for number in ("effects", "failed", "cost", "unpriced", "tokens_in", "tokens_out", "open", "asks"):
         setattr(group, number, sum(getattr(item, number) for item in items))

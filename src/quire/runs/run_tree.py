@@ -45,7 +45,7 @@ MOST_PARTS = 400
 _NEVER = float("inf")
 _NUMBER = late_pattern(r"\[?(\d{1,9})\]?$", re.ASCII)
 
-_TOLD: Mapping[str, State] = {
+_STATES: Mapping[str, State] = {
     "pending": "pending",
     "running": "running",
     "intent": "running",
@@ -57,12 +57,12 @@ _TOLD: Mapping[str, State] = {
 }
 
 
-def state_of(told: str, run: Status, *, asks: bool = False, failed: bool = False) -> State:
-    """Return the state of a step or an effect. `told` is the last word about it: that of a step or of a record. In a
+def state_of(status: str, run: Status, *, asks: bool = False, failed: bool = False) -> State:
+    """Return the state of a step or an effect. `status` is the last word about it: that of a step or of a record. In a
     run that nothing drives, work under way has stopped; `failed` says that the last effect of it has failed."""
     if asks and run not in (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED):
         return "waits"
-    state = _TOLD.get(told, "stopped")
+    state = _STATES.get(status, "stopped")
     if state == "waits":
         return state_of("running", run, failed=failed) if run is not Status.AWAITING_INPUT else state
     if state == "running" and run is not Status.RUNNING:
@@ -93,8 +93,8 @@ class Node(Struct):
     unpriced: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
-    told: str = ""
-    told_at: float = 0.0
+    status: str = ""
+    status_at: float = 0.0
     open: int = 0
     """Effects under way, questions included."""
     asks: int = 0
@@ -221,8 +221,8 @@ class RunTree:
             at.end = max(at.end, end)
             if end >= at.last and record.state != "intent":
                 at.last, at.last_failed = end, record.state == "failed"
-            if at.told == "failed" and end > at.told_at + 1e-6:
-                at.told = "running"
+            if at.status == "failed" and end > at.status_at + 1e-6:
+                at.status = "running"
 
     def _count(self, leaf: Node, record: EffectRecord, by: int) -> None:
         usage = record.usage or Usage()
@@ -269,16 +269,16 @@ class RunTree:
                 self.add(event.record)
             case "step_started" | "step_completed" | "step_skipped" | "step_failed":
                 node = self.node(path)
-                node.told, node.told_at = event.type.removeprefix("step_").replace("started", "running"), at
+                node.status, node.status_at = event.type.removeprefix("step_").replace("started", "running"), at
                 node.message = str(data.get("message", "")) if event.type == "step_failed" else ""
-                if node.told == "running" and at and node.start is None:
+                if node.status == "running" and at and node.start is None:
                     node.start = at
-                elif at and node.start is not None and node.told != "skipped":
+                elif at and node.start is not None and node.status != "skipped":
                     node.end = max(node.end, at)
             case "thread_ended":
                 for turn in self.node(path).below:
-                    if turn.kind == "turn" and turn.told == "running":
-                        turn.told = "completed" if data.get("success") else "failed"
+                    if turn.kind == "turn" and turn.status == "running":
+                        turn.status = "completed" if data.get("success") else "failed"
             case "question":
                 self._asked[path] = at
                 if effects:
@@ -315,26 +315,26 @@ class RunTree:
             path = next((item for part in parts if (item := f"{path}/{part}") in self.nodes), "")
         if path:
             node = self.node(path)
-            node.told = "failed" if data.get("state") == "failed" else "completed"
-            node.message, node.told_at = str(data.get("message", "")), at or node.end
+            node.status = "failed" if data.get("state") == "failed" else "completed"
+            node.message, node.status_at = str(data.get("message", "")), at or node.end
 
     def fail(self, path: str, message: str) -> None:
         """Note where the run has failed; a step that only computes leaves no record of it."""
         node = self.node(path)
         node.message = node.message or message
         if not node.effects:
-            node.told = "failed"
+            node.status = "failed"
             for at in node.lineage():
                 at.last_failed = True
 
     def state(self, node: Node, run: Status) -> State:
         """Return the state of a row in a run of this status."""
-        if node.kind == "step" and not node.told and not node.effects and not node.open:
+        if node.kind == "step" and not node.status and not node.effects and not node.open:
             return self._pure_state(node, run)
-        told = self.computed.get(node.path, node.told) if node.told == "running" else node.told
-        told = "running" if node.open and told != "failed" else told
-        told = told or ("failed" if node.last_failed else "completed" if node.effects else "pending")
-        return state_of(told, run, asks=node.asks > 0, failed=node.last_failed)
+        status = self.computed.get(node.path, node.status) if node.status == "running" else node.status
+        status = "running" if node.open and status != "failed" else status
+        status = status or ("failed" if node.last_failed else "completed" if node.effects else "pending")
+        return state_of(status, run, asks=node.asks > 0, failed=node.last_failed)
 
     def _pure_state(self, node: Node, run: Status) -> State:
         """Return the state of a step that nothing was recorded of: steps that only compute leave no effect. It is done
@@ -342,7 +342,7 @@ class RunTree:
         above = node.above or self.root
         if node.path in self.computed:
             return state_of(self.computed[node.path], run)
-        if any(other.number > node.number and (other.effects or other.told) for other in above.below):
+        if any(other.number > node.number and (other.effects or other.status) for other in above.below):
             return "done"
         if above is not self.root and above.effects and self.state(above, run) == "done":
             return "done"
@@ -372,7 +372,7 @@ class RunTree:
             plan = node.document.plan if node.document else None
             yield from (str(step.position) for step in plan.body.steps) if plan and not plan.thread else ()
             return
-        if not (node.effects or node.open or node.told == "running"):
+        if not (node.effects or node.open or node.status == "running"):
             return
         if any(child.kind == "try" for child in node.below):
             return
@@ -405,7 +405,7 @@ class RunTree:
         if node.start is None:
             return 0.0, 0.0
         end = max(node.end, node.start, self._last if node.open else 0.0)
-        if node.asks or (run is Status.RUNNING and (node.open or node.told == "running")):
+        if node.asks or (run is Status.RUNNING and (node.open or node.status == "running")):
             end = now
         waits = [*node.waits, *self.stops]
         waits += [(at, now) for opened, at, asks in self.opened.values() if asks and node in opened.lineage()]

@@ -168,7 +168,8 @@ async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
     for key, group in [*groups.items()][:MOST_GROUPS]:
         first, shown = group[0], group[:MOST_OF_GROUP]
         row = rows.get(first.run)
-        differing = differing_inputs([rows[run] for run in dict.fromkeys(one.run for one in shown) if run in rows])
+        asking = dict.fromkeys(question.run for question in shown)
+        differing = differing_inputs([rows[run] for run in asking if run in rows])
         freed = await freed_by(host, row, first)
         asks: list[Value] = [
             {**ask, "differing": differing.get(question.run, "")}
