@@ -41,8 +41,8 @@ export function answerOf(question) {
 function change(asked, next) {
   const all = new Map(answers.value);
   for (const question of asked) {
-    const given = next(question);
-    if (given) all.set(keyOf(question), given);
+    const answer = next(question);
+    if (answer) all.set(keyOf(question), answer);
     else all.delete(keyOf(question));
   }
   answers.value = all;
@@ -65,8 +65,8 @@ export function hold(questions, value) {
 
 /** Takes a held answer back. @param {Asked} question */
 export function undo(question) {
-  const given = answerOf(question);
-  if (given?.state !== "held" || given.due - Date.now() > HOLD_MS - DOUBLE_CLICK_MS) return;
+  const answer = answerOf(question);
+  if (answer?.state !== "held" || answer.due - Date.now() > HOLD_MS - DOUBLE_CLICK_MS) return;
   for (const [timer, asked] of waiting) {
     waiting.set(timer, asked.filter((other) => keyOf(other) !== keyOf(question)));
   }

@@ -99,10 +99,10 @@ const GIVEN_UP = 20_000;
  * @returns {import("./resource.js").Resource}
  */
 export function useThrottled(path, wants) {
-  const found = useResource(path);
+  const resource = useResource(path);
   const state = useRef({ began: 0, took: 0, timer: 0, due: false });
-  const asked = useRef({ wants, reload: found.reload });
-  asked.current = { wants, reload: found.reload };
+  const asked = useRef({ wants, reload: resource.reload });
+  asked.current = { wants, reload: resource.reload };
 
   const later = () => {
     const now = state.current;
@@ -120,7 +120,7 @@ export function useThrottled(path, wants) {
     if (now.began) now.took = performance.now() - now.began;
     now.began = 0;
     if (now.due) later();
-  }, [found.data, found.problem]);
+  }, [resource.data, resource.problem]);
   useEffect(() => {
     const stop = listen((frame) => asked.current.wants(frame) && later());
     return () => {
@@ -129,5 +129,5 @@ export function useThrottled(path, wants) {
       state.current = { began: 0, took: 0, timer: 0, due: false };
     };
   }, [path]);
-  return found;
+  return resource;
 }

@@ -103,15 +103,15 @@ class RunPages {
   async look() {
     const { items } = await this.read();
     const rows = this.state.rows;
-    const known = new Set(rows.map((row) => row.id));
+    const ids = new Set(rows.map((row) => row.id));
     const newest = rows.reduce((most, row) => Math.max(most, row.created_at), 0);
-    const fresh = items.filter((/** @type {any} */ row) => !known.has(row.id) && row.created_at >= newest);
+    const fresh = items.filter((/** @type {any} */ row) => !ids.has(row.id) && row.created_at >= newest);
     if (!rows.length && fresh.length) return this.load();
     const now = new Map(items.map((/** @type {any} */ row) => [row.id, row]));
     this.set({ rows: rows.map((row) => now.get(row.id) ?? row), fresh: fresh.length, more: fresh.length === PAGE });
     // The server reads the result of a run a moment after its end.
     const due = items.filter((/** @type {any} */ row) => row.status === "completed" && !row.result);
-    if (due.some((/** @type {any} */ row) => known.has(row.id) && !this.awaited.has(row.id))) {
+    if (due.some((/** @type {any} */ row) => ids.has(row.id) && !this.awaited.has(row.id))) {
       due.forEach((/** @type {any} */ row) => this.awaited.add(row.id));
       this.lookSoon(RESULT_MS);
     }

@@ -229,10 +229,10 @@ export class RunStore {
     const events = this.waiting;
     this.waiting = [];
     if (!events.length) return;
-    const known = events.filter((one) => one.path && !/^(delta|reading|written)$/.test(one.type));
-    if (known.length && this.tree.value) this.tree.value = applied(this.tree.value, known);
+    const changes = events.filter((event) => event.path && !/^(delta|reading|written)$/.test(event.type));
+    if (changes.length && this.tree.value) this.tree.value = applied(this.tree.value, changes);
     this.stream(events);
-    if (events.some((one) => !/^(delta|reading)$/.test(one.type))) this.reload();
+    if (events.some((event) => !/^(delta|reading)$/.test(event.type))) this.reload();
   }
 
   /** @param {any[]} events */

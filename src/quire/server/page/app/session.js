@@ -25,9 +25,9 @@ function read() {
 
 /** Takes `#token=…` out of the address bar, so that it is not kept in the history. */
 export function takeTokenFromAddress() {
-  const found = (guest ? /^#(share-[\w-]+)/ : /^#token=([A-Za-z0-9_-]+)/).exec(location.hash);
-  if (!found) return;
-  keepToken(found[1]);
+  const match = (guest ? /^#(share-[\w-]+)/ : /^#token=([A-Za-z0-9_-]+)/).exec(location.hash);
+  if (!match) return;
+  keepToken(match[1]);
   history.replaceState(history.state, "", location.pathname + location.search);
 }
 

@@ -135,11 +135,11 @@ export function rowOf(tree, path) {
 const EMPTY = { hint: "", from: 0, took: 0, waited: 0, cost: 0, in: 0, out: 0, effects: 0, failed: 0, children: 0 };
 
 /**
- * @param {Partial<TreeRow> & { path: string, kind: string, label: string, state: string }} known
+ * @param {Partial<TreeRow> & { path: string, kind: string, label: string, state: string }} fields
  * @returns {TreeRow} a row that the server did not send: about the run, or inside of a row that is not opened
  */
-export function rowWith(known) {
-  return { parent: "", title: known.label, ...EMPTY, buckets: null, below: [], next: null, ...known };
+export function rowWith(fields) {
+  return { parent: "", title: fields.label, ...EMPTY, buckets: null, below: [], next: null, ...fields };
 }
 
 /**
@@ -188,7 +188,7 @@ export function timeScale(tree, end) {
     row.effects && (row.buckets || !row.below.length) && row.kind !== "group" && row.waited <= row.took
   )
     .map((row) => [row.from, row.state === "running" ? end : row.from + row.took + row.waited])
-    .sort((one, other) => one[0] - other[0]);
+    .sort((span, other) => span[0] - other[0]);
   /** Busy times that do not overlap. @type {number[][]} */
   const busy = [];
   for (const [from, until] of spans) {

@@ -90,14 +90,14 @@ export function LongText({ run, path, title }) {
   const more = async (whole) => {
     setBusy(true);
     setProblem(null);
-    let known = slices;
+    let pieces = slices;
     try {
       do {
-        const after = known.at(-1)?.next ?? 0;
+        const after = pieces.at(-1)?.next ?? 0;
         const slice = await get(`/runs/${part(run)}/text/${part(path)}${query({ after: after || undefined })}`);
-        known = [...known, slice];
-        setSlices(known);
-      } while (whole && known.at(-1).next !== null);
+        pieces = [...pieces, slice];
+        setSlices(pieces);
+      } while (whole && pieces.at(-1).next !== null);
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
       setProblem(error.problem);
@@ -132,29 +132,29 @@ export function LongText({ run, path, title }) {
 /** The values that a step read, and who wrote each of them. @param {{ run: string, step: any }} props */
 export function ReadFrom({ run, step }) {
   if (!step) return null;
-  const told = step.told.length;
+  const count = step.told.length;
   return html`
     <dl class="values">
-      ${step.values.map((/** @type {any} */ one) =>
+      ${step.values.map((/** @type {any} */ value) =>
         html`
-          <div key=${one.name}>
-            <dt><code>${one.name}</code> <span class="soft">from ${one.path
-              ? html`<${Link} to=${rowLink(run, one.path)}>${one.source}</${Link}>`
-              : one.source}</span></dt>
+          <div key=${value.name}>
+            <dt><code>${value.name}</code> <span class="soft">from ${value.path
+              ? html`<${Link} to=${rowLink(run, value.path)}>${value.source}</${Link}>`
+              : value.source}</span></dt>
             <dd>
-              <${AnyValue} value=${one.value} cut=${one.cut} label=${one.name} open=${false} />
+              <${AnyValue} value=${value.value} cut=${value.cut} label=${value.name} open=${false} />
             </dd>
           </div>
         `
       )}
     </dl>
-    ${told > 0 &&
+    ${count > 0 &&
       html`<p class="soft">The model was told the results of ${
-        told > MOST_TOLD ? `${told - MOST_TOLD} earlier steps, ` : ""
+        count > MOST_TOLD ? `${count - MOST_TOLD} earlier steps, ` : ""
       }${
-        step.told.slice(-MOST_TOLD).map((/** @type {any} */ one, /** @type {number} */ at) =>
+        step.told.slice(-MOST_TOLD).map((/** @type {any} */ row, /** @type {number} */ at) =>
           html`${at ? ", " : ""}${
-            one.path ? html`<${Link} to=${rowLink(run, one.path)}>step ${one.label}</${Link}>` : `step ${one.label}`
+            row.path ? html`<${Link} to=${rowLink(run, row.path)}>step ${row.label}</${Link}>` : `step ${row.label}`
           }`
         )
       }.</p>`}

@@ -28,8 +28,8 @@ export function wordDiff(a, b) {
 
 /** Words, spaces and signs; lines if there are too many words. @param {string} text @returns {string[]} */
 function words(text) {
-  const found = text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
-  return found.length > MOST_WORDS ? text.match(/[^\n]*\n|[^\n]+$/g) ?? [] : found;
+  const pieces = text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
+  return pieces.length > MOST_WORDS ? text.match(/[^\n]*\n|[^\n]+$/g) ?? [] : pieces;
 }
 
 /** The longest row of words that both have. Too long texts are not aligned. @param {string[]} a @param {string[]} b @returns {Piece[]} */
@@ -56,11 +56,11 @@ function edits(a, b) {
 /** Neighbours of a kind as one piece, the old before the new. @param {Piece[]} pieces */
 function joined(pieces) {
   /** @type {Piece[]} */
-  const found = [];
+  const groups = [];
   let old = "", fresh = "";
   const flush = () => {
-    if (old) found.push({ kind: "old", text: old });
-    if (fresh) found.push({ kind: "new", text: fresh });
+    if (old) groups.push({ kind: "old", text: old });
+    if (fresh) groups.push({ kind: "new", text: fresh });
     old = fresh = "";
   };
   for (const { kind, text } of pieces) {
@@ -68,15 +68,15 @@ function joined(pieces) {
     const isGap = kind === "same" && (old || fresh) && /^[ \t]$/.test(text);
     if (kind === "same" && text && !isGap) {
       flush();
-      const last = found.at(-1);
+      const last = groups.at(-1);
       if (last?.kind === "same") last.text += text;
-      else found.push({ kind, text });
+      else groups.push({ kind, text });
     }
     if (kind === "old" || isGap) old += text;
     if (kind === "new" || isGap) fresh += text;
   }
   flush();
-  return found;
+  return groups;
 }
 
 /** @param {{ a: unknown, b: unknown }} props null for a value that one side does not have */
@@ -185,7 +185,7 @@ function Details({ a, b, step }) {
 /** @param {{ change: any, step?: any }} props */
 export function Change({ change, step }) {
   const { what, where, a, b, sizes } = change;
-  const spent = (/** @type {any} */ one) => `${money(one.cost)}, ${one.input_tokens} + ${one.output_tokens} tokens`;
+  const spent = (/** @type {any} */ side) => `${money(side.cost)}, ${side.input_tokens} + ${side.output_tokens} tokens`;
   return html`
     <div class="change">
       <h3>${what} ${where && where !== step?.path && html`<code>${where}</code>`}</h3>

@@ -34,7 +34,7 @@ function Prompts({ id, data }) {
     ...remembered(id)?.inputs,
   }));
   const wanted = place.value.query.get("prompt") ?? "";
-  const step = asking.find((/** @type {any} */ one) => one.path === wanted || one.label === wanted) ?? asking[0];
+  const step = asking.find((/** @type {any} */ row) => row.path === wanted || row.label === wanted) ?? asking[0];
   const values = names.map((name) => [name, readText(properties[name], texts[name] ?? "").value]);
   const inputs = Object.fromEntries(values.filter(([, value]) => value !== undefined));
   const shown = usePosted(`/documents/${part(id)}/preview`, step && { step: step.path, inputs }, PAUSE);

@@ -130,14 +130,14 @@ function Gates({ gates }) {
   if (!gates.length) return html`<p>It changes nothing, so no question has to stand before it.</p>`;
   return html`
     <${TableBox} label="Table of approvals" heads=${["Step", "Effect", "Question"]}>
-      ${gates.slice(0, MOST).map((one) => {
-        const [icon, tone] = VERDICTS[one.verdict] ?? ["question", "quiet"];
+      ${gates.slice(0, MOST).map((gate) => {
+        const [icon, tone] = VERDICTS[gate.verdict] ?? ["question", "quiet"];
         return html`
-          <tr key=${`${one.effect} ${one.words}`}>
-            <td><span class="step-tag">${one.step}</span></td>
-            <td><code>${one.tool}</code> <span class="soft small">${one.words}</span></td>
-            <td><span class="status tone-${tone}"><${Icon} name=${icon} />${one.gate}</span>
-              ${one.shown.length > 0 && html`<span class="soft small"> shown: ${one.shown.join(", ")}</span>`}</td>
+          <tr key=${`${gate.effect} ${gate.words}`}>
+            <td><span class="step-tag">${gate.step}</span></td>
+            <td><code>${gate.tool}</code> <span class="soft small">${gate.words}</span></td>
+            <td><span class="status tone-${tone}"><${Icon} name=${icon} />${gate.gate}</span>
+              ${gate.shown.length > 0 && html`<span class="soft small"> shown: ${gate.shown.join(", ")}</span>`}</td>
           </tr>
         `;
       })}
@@ -186,20 +186,20 @@ function Envelope({ envelope }) {
   if (!needs.length && !envelope?.unknown.length) return html`<p>None: it uses no tools.</p>`;
   return html`
     <${TableBox} label="Table of permissions" heads=${NEEDS}>
-      ${needs.slice(0, MOST).map((/** @type {any} */ one) =>
+      ${needs.slice(0, MOST).map((/** @type {any} */ need) =>
         html`
-          <tr key=${one.capability}>
-            <td><code>${one.capability}</code></td>
-            <td>${one.details.map((/** @type {string} */ detail) => [h("code", { key: detail }, detail), " "])}</td>
-            <td>${one.class}, ${one.tier ? `${one.tier} risk` : "in no tier"}</td>
-            <td><span class="narrow-label">Steps: </span>${one.steps.length > 6
-              ? plural(one.steps.length, "step")
-              : one.steps.join(", ")}</td>
-            <td>${one.granted_by
-              ? html`<span class="status tone-good"><${Icon} name="check" />${one.granted_by}</span>`
+          <tr key=${need.capability}>
+            <td><code>${need.capability}</code></td>
+            <td>${need.details.map((/** @type {string} */ detail) => [h("code", { key: detail }, detail), " "])}</td>
+            <td>${need.class}, ${need.tier ? `${need.tier} risk` : "in no tier"}</td>
+            <td><span class="narrow-label">Steps: </span>${need.steps.length > 6
+              ? plural(need.steps.length, "step")
+              : need.steps.join(", ")}</td>
+            <td>${need.granted_by
+              ? html`<span class="status tone-good"><${Icon} name="check" />${need.granted_by}</span>`
               : html`
                 <span class="status tone-warn"><${Icon} name="warning" />not granted</span>
-                ${one.command && html`<${Command} command=${one.command} label="Grant it in a terminal" />`}
+                ${need.command && html`<${Command} command=${need.command} label="Grant it in a terminal" />`}
               `}</td>
           </tr>
         `
@@ -233,12 +233,12 @@ function Signatures({ signature, outline, command }) {
     `}
     ${files.length > 1 && html`
       <${TableBox} label="Signatures of its parts" heads=${["Made of", "Space", "Verdict"]}>
-        ${files.map((/** @type {any} */ one) =>
+        ${files.map((/** @type {any} */ file) =>
           html`
             <tr>
-              <td>${one.type} <code>${one.id}</code></td>
-              <td>${one.space}</td>
-              <td>${one.verdict}</td>
+              <td>${file.type} <code>${file.id}</code></td>
+              <td>${file.space}</td>
+              <td>${file.verdict}</td>
             </tr>
           `
         )}

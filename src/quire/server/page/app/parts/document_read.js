@@ -200,15 +200,15 @@ function words(step) {
 function DirectiveParts({ outline }) {
   const { model, outputs, extends: chain, limits, hooks, context, warnings } = outline;
   const set = Object.entries(limits?.effective ?? {}).filter(([, value]) => value !== null && value !== undefined);
-  /** @param {any[] | undefined} list @param {(one: any) => string} words @param {string} [sign] */
+  /** @param {any[] | undefined} list @param {(item: any) => string} words @param {string} [sign] */
   const all = (list, words, sign = ", ") => (list ?? []).map(words).join(sign);
   const rows = [
     ["Model", `${model?.resolves_to || "none yet"} ${model?.why ?? ""}`],
-    ["Extends", all(chain?.slice(1), (one) => one.id, " → ")],
-    ["Reads", all(context, (one) => one.item_id)],
-    ["Gives", all(outputs, (one) => `${one.name} (${one.type})`)],
+    ["Extends", all(chain?.slice(1), (parent) => parent.id, " → ")],
+    ["Reads", all(context, (item) => item.item_id)],
+    ["Gives", all(outputs, (output) => `${output.name} (${output.type})`)],
     ["Limits", all(set, ([name, value]) => `${name} ${value}`)],
-    ["Hooks", all(hooks, (one) => `${one.id || one.event} at ${one.event}`)],
+    ["Hooks", all(hooks, (hook) => `${hook.id || hook.event} at ${hook.event}`)],
   ];
   return html`
     <section aria-labelledby="made-of">

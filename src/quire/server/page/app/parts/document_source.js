@@ -121,7 +121,7 @@ export function DocumentSource({ id, data, reload, lenses }) {
         ${data.runnable && html`
           <section aria-labelledby="picture-title">
             <h2 id="picture-title">Picture</h2>
-            <${DocumentGraph} id=${id} selected=${data.steps?.find((/** @type {any} */ one) => one.label === step)
+            <${DocumentGraph} id=${id} selected=${data.steps?.find((/** @type {any} */ row) => row.label === step)
               ?.path} />
           </section>
         `}

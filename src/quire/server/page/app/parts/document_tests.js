@@ -72,7 +72,7 @@ export function DocumentTests({ id, data }) {
       html`<${Mistake} key=${at} mistake=${one} file=${tests.file} />`
     )}
     <ul class="rows" aria-label="Cases">
-      ${tests.cases.map((/** @type {any} */ one) => html`<${Case} key=${one.case} one=${one} file=${tests.file} />`)}
+      ${tests.cases.map((/** @type {any} */ row) => html`<${Case} key=${row.case} test=${row} file=${tests.file} />`)}
     </ul>
     ${tests.coverage && html`<${Coverage} coverage=${tests.coverage} text=${data.source?.text ?? ""} />`}
   `;
@@ -89,18 +89,18 @@ function summary(tests) {
   return counts.map(([count, word]) => `${count} ${word}`).join(", ") || "no cases";
 }
 
-/** @param {{ one: any, file: string }} props */
-function Case({ one, file }) {
-  const [tone, icon, word] = OUTCOMES[one.outcome] ?? ["quiet", "dot", "not run"];
+/** @param {{ test: any, file: string }} props */
+function Case({ test, file }) {
+  const [tone, icon, word] = OUTCOMES[test.outcome] ?? ["quiet", "dot", "not run"];
   return html`
     <li>
       <div class="row">
         <span class="status tone-${tone}"><${Icon} name=${icon} />${word}</span>
-        <span class="row-title">${one.case}</span>
-        ${one.reason && html`<span class="soft small">${one.reason}</span>`}
-        <span class="soft small mono">line ${one.line}</span>
+        <span class="row-title">${test.case}</span>
+        ${test.reason && html`<span class="soft small">${test.reason}</span>`}
+        <span class="soft small mono">line ${test.line}</span>
       </div>
-      ${one.problems.map((/** @type {any} */ each, /** @type {number} */ at) =>
+      ${test.problems.map((/** @type {any} */ each, /** @type {number} */ at) =>
         html`<${Mistake} key=${at} mistake=${each} file=${file} />`
       )}
     </li>
@@ -154,8 +154,8 @@ function Coverage({ coverage, text }) {
           </tbody>
         </table>
       </div>
-      <ul class="not-covered">${coverage.missing.map((/** @type {any} */ one, /** @type {number} */ at) =>
-        html`<li key=${at}><span class="soft mono small">line ${one.line}</span> not covered: ${one.label}</li>`
+      <ul class="not-covered">${coverage.missing.map((/** @type {any} */ gap, /** @type {number} */ at) =>
+        html`<li key=${at}><span class="soft mono small">line ${gap.line}</span> not covered: ${gap.label}</li>`
       )}</ul>
       <div class="editor" ref=${host}></div>
     </section>

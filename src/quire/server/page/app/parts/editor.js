@@ -76,7 +76,7 @@ export async function openEditor(host, options) {
     ],
   });
   const server = language &&
-    connect(language.document, () => view.state.doc.toString(), (found) => unsent || showFindings(found), () => {});
+    connect(language.document, () => view.state.doc.toString(), (items) => unsent || showFindings(items), () => {});
 
   /** @param {{ line: number, character: number }} place */
   function offset({ line, character }) {
@@ -103,30 +103,30 @@ export async function openEditor(host, options) {
     if (version !== now) return;
     if (colours) view.dispatch({ effects: tokens.set.of(coloured(cm, view.state.doc, colours.data)) });
     await server.settle();
-    const found = language?.edits ? await server.ask("codeLens") : null;
-    if (version === now && found) showLenses(found);
+    const replies = language?.edits ? await server.ask("codeLens") : null;
+    if (version === now && replies) showLenses(replies);
   }
 
-  /** @param {Finding[]} found */
-  async function showFindings(found) {
+  /** @param {Finding[]} findings */
+  async function showFindings(findings) {
     const doc = view.state.doc;
-    const fixed = language?.edits ? found.filter((one) => one.data.fix).slice(0, MOST_FIXED) : [];
-    show(found, []);
+    const fixed = language?.edits ? findings.filter((finding) => finding.data.fix).slice(0, MOST_FIXED) : [];
+    show(findings, []);
     if (!fixed.length) return;
     const offers = await Promise.all(fixed.map(({ range }) => server?.ask("codeAction", { range, context: {} })));
-    if (view.state.doc.eq(doc)) show(found, offers.flat().filter(Boolean));
+    if (view.state.doc.eq(doc)) show(findings, offers.flat().filter(Boolean));
   }
-  /** @param {Finding[]} found @param {any[]} offers */
-  function show(found, offers) {
-    const diagnostics = found.map((one) => {
+  /** @param {Finding[]} findings @param {any[]} offers */
+  function show(findings, offers) {
+    const diagnostics = findings.map((finding) => {
       const own = offers.filter(({ kind, edit, diagnostics }) =>
         kind === "quickfix" && edit && Object.keys(edit.changes).join() === language?.document &&
-        diagnostics?.some((/** @type {Finding} */ other) => same(one, other))
+        diagnostics?.some((/** @type {Finding} */ other) => same(finding, other))
       );
       const fixes = [
         ...new Map(own.map((offer) => [offer.title, { title: offer.title, apply: () => apply(offer) }])).values(),
       ];
-      return { ...one, ...span(one.range), source: one.code, fixes };
+      return { ...finding, ...span(finding.range), source: finding.code, fixes };
     });
     view.dispatch(cm.setDiagnostics(
       view.state,
@@ -151,7 +151,7 @@ export async function openEditor(host, options) {
   function fixHere() {
     const { from } = view.state.selection.main;
     server?.ask("codeAction", { range: { start: position(from), end: position(from) }, context: {} }).then((offers) => {
-      const offer = offers?.find((/** @type {any} */ one) => one.isPreferred) ?? offers?.[0];
+      const offer = offers?.find((/** @type {any} */ action) => action.isPreferred) ?? offers?.[0];
       if (offer?.kind === "quickfix" && Object.keys(offer.edit?.changes ?? {}).join() === language?.document) {
         apply(offer);
       }
@@ -159,13 +159,13 @@ export async function openEditor(host, options) {
     return true;
   }
 
-  /** @param {any[]} found */
-  function showLenses(found) {
-    steps = found.filter(({ command }) => command.command === "quire.showPrompt")
+  /** @param {any[]} replies */
+  function showLenses(replies) {
+    steps = replies.filter(({ command }) => command.command === "quire.showPrompt")
       .map(({ range, command }) => ({ line: range.start.line + 1, label: command.arguments[1] }));
     /** @type {Map<number, any[]>} */
     const byLine = new Map();
-    for (const { range, command } of found) {
+    for (const { range, command } of replies) {
       if (!options.lenses?.[command.command]) continue;
       const { from } = view.state.doc.lineAt(offset(range.start));
       byLine.set(from, [...(byLine.get(from) ?? []), command]);
@@ -190,7 +190,7 @@ export async function openEditor(host, options) {
   }
   function tellStep() {
     const line = view.state.doc.lineAt(view.state.selection.main.head).number;
-    options.onStep?.(steps.findLast((one) => one.line <= line)?.label ?? "");
+    options.onStep?.(steps.findLast((step) => step.line <= line)?.label ?? "");
   }
 
   /** @param {any} context */
@@ -199,18 +199,18 @@ export async function openEditor(host, options) {
     flush();
     const answer = await server?.ask("completion", { position: position(context.pos) });
     if (!answer?.items.length || context.aborted) return null;
-    const from = Math.min(...answer.items.map((/** @type {any} */ one) => offset(one.textEdit.range.start)));
+    const from = Math.min(...answer.items.map((/** @type {any} */ item) => offset(item.textEdit.range.start)));
     return {
       from,
       validFor: /^[\w-]*$/,
-      options: answer.items.map((/** @type {any} */ one) => ({
-        label: one.label,
-        detail: one.detail,
-        info: one.documentation && (() => written(one.documentation.value)),
+      options: answer.items.map((/** @type {any} */ item) => ({
+        label: item.label,
+        detail: item.detail,
+        info: item.documentation && (() => written(item.documentation.value)),
         /** @param {any} _view @param {any} _item @param {number} _from @param {number} to */
         apply: (_view, _item, _from, to) => {
-          const start = offset(one.textEdit.range.start);
-          const insert = one.textEdit.newText;
+          const start = offset(item.textEdit.range.start);
+          const insert = item.textEdit.newText;
           view.dispatch({ changes: { from: start, to, insert }, selection: { anchor: start + insert.length } });
         },
       })),
@@ -246,9 +246,9 @@ export async function openEditor(host, options) {
   };
 }
 
-/** Whether two findings are one: a fix names those that it mends. @param {Finding} one @param {Finding} other */
-function same(one, other) {
-  return one.code === other.code && JSON.stringify(one.range) === JSON.stringify(other.range);
+/** Whether two findings are one: a fix names those that it mends. @param {Finding} finding @param {Finding} other */
+function same(finding, other) {
+  return finding.code === other.code && JSON.stringify(finding.range) === JSON.stringify(other.range);
 }
 
 /** The colours of tokens, of which each says how far it is from the one before. @param {any} cm @param {any} doc @param {number[]} data */

@@ -100,7 +100,7 @@ export function layer(cm) {
     create: () => cm.Decoration.none,
     /** @param {any} now @param {any} transaction */
     update: (now, { changes, effects }) =>
-      effects.findLast((/** @type {any} */ one) => one.is(set))?.value ?? now.map(changes),
+      effects.findLast((/** @type {any} */ effect) => effect.is(set))?.value ?? now.map(changes),
     provide: (/** @type {any} */ own) => cm.EditorView.decorations.from(own),
   });
   return { set, field };

@@ -58,7 +58,7 @@ export function kindOf(schema) {
 function isPlainList({ items, type, default: value, "x-typed": typed }) {
   if (!typed || type !== "array" || (items?.type !== "string" && items?.type !== "number")) return false;
   return !Array.isArray(value) ||
-    value.every((one) => String(one) === String(one).trim() && one !== "" && !/[\r\n]/.test(String(one)));
+    value.every((item) => String(item) === String(item).trim() && item !== "" && !/[\r\n]/.test(String(item)));
 }
 
 /** What is said about an input, if anything is. @param {Record<string, string> | undefined} said @param {string} name */
@@ -88,14 +88,14 @@ export function readText(schema, text) {
     case "check":
       return { value: text === "true" };
     case "choice":
-      return { value: valuesOf(schema).find((one) => optionText(one) === text) ?? text };
+      return { value: valuesOf(schema).find((option) => optionText(option) === text) ?? text };
     case "number":
       return readNumber(text);
     case "items": {
       const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
       const read = lines.map((line) => schema.items?.type === "number" ? readNumber(line) : { value: line });
-      const problem = read.find((one) => "problem" in one)?.problem;
-      return { value: read.map((one) => one.value), problem, words: plural(lines.length, "item") };
+      const problem = read.find((item) => "problem" in item)?.problem;
+      return { value: read.map((item) => item.value), problem, words: plural(lines.length, "item") };
     }
     case "json":
       return readJson(schema, text);

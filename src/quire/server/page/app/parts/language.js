@@ -55,7 +55,7 @@ export function connect(id, text, onFindings, onProblem) {
       if (!(error instanceof ApiProblem)) throw error;
       const isOld = opened && error.problem.code === "no-session";
       opened = false; // a change may be lost: the next message opens the text again
-      if (isOld) return await attempt(messages.filter((one) => "id" in one));
+      if (isOld) return await attempt(messages.filter((request) => "id" in request));
       for (const answer of waiting.values()) answer(null);
       waiting.clear();
       onProblem(error.problem);

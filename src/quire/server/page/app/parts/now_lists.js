@@ -177,13 +177,13 @@ export function Letters({ letters }) {
   if (!letters.length) return null;
   return html`
     <${List} id="letters" name="Letters">
-      ${letters.map((one) =>
+      ${letters.map((letter) =>
         html`
-          <li key=${one.run} class="letter">
+          <li key=${letter.run} class="letter">
             <p>
-              <${Link} to="/runs/${one.run}">${one.run}</${Link}>
-              <span class="soft"> for ${one.recipient}, <${Age} at=${one.at} /></span></p>
-            <p class="pre">${cut(one.text, 400)}</p>
+              <${Link} to="/runs/${letter.run}">${letter.run}</${Link}>
+              <span class="soft"> for ${letter.recipient}, <${Age} at=${letter.at} /></span></p>
+            <p class="pre">${cut(letter.text, 400)}</p>
           </li>
         `
       )}

@@ -34,10 +34,10 @@ export function Pane({ store, row: seen, tab }) {
   const effects = /** @type {any[]} */ (step?.effects ?? []);
   // A row of one call shows that call, a turn its model; a step with several calls shows what it made of them.
   const call = row.kind === "turn"
-    ? effects.find((one) => one.path === `${path}/model`)
+    ? effects.find((effect) => effect.path === `${path}/model`)
     : row.children || row.kind === "group"
     ? null
-    : effects.findLast((one) => /^(model|tool)$/.test(one.kind));
+    : effects.findLast((effect) => /^(model|tool)$/.test(effect.kind));
   const reads = step ? step.values.length + Math.min(1, step.told.length) : 0;
   /** @type {[string, string, number?][]} */
   const tabs = [["reply", call?.kind === "tool" ? "Result" : "Reply"]];
@@ -107,9 +107,9 @@ function PaneHead({ store, row, step, call }) {
   const usage = row.in || row.out ? `${number(row.in)} in, ${number(row.out)} out` : "";
   return html`
     <header class="pane-head">
-      <p class="pane-crumbs small">${head.title}${above(tree, row.path).map((one) =>
+      <p class="pane-crumbs small">${head.title}${above(tree, row.path).map((parent) =>
         html`
-          <span aria-hidden="true"> › </span><${Link} key=${one.path} to=${rowLink(head.id, one.path)}>${one
+          <span aria-hidden="true"> › </span><${Link} key=${parent.path} to=${rowLink(head.id, parent.path)}>${parent
             .label}</${Link}>
         `
       )}</p>
@@ -121,7 +121,7 @@ function PaneHead({ store, row, step, call }) {
           html`<${Link} class="button" to="/runs/${part(head.id)}/try/${
             part(call.path)
           }"><${Icon} name="edit" />Try it</${Link}>`}
-        ${row.kind !== "group" && head.actions.some((/** @type {any} */ one) => one.name === "fork") &&
+        ${row.kind !== "group" && head.actions.some((/** @type {any} */ action) => action.name === "fork") &&
           html`
             <${Link} class="button act-fork" to="/runs/${part(head.id)}/fork?from=${encodeURIComponent(row.path)}"
               title=${step?.commands.fork ?? ""}><${Icon} name="fork" />Fork from here</${Link}>
@@ -148,25 +148,25 @@ function streamOf(store, path) {
 /** What came of a row: a question and its answer, a text that is being written, a reply, the output of a step. @param {any} props */
 function Reply({ store, row, step, call }) {
   const head = store.head.value;
-  const open = head.questions.filter((/** @type {any} */ one) => within(one.path, row.path)).slice(0, 5);
-  const asked = (step?.effects ?? []).filter((/** @type {any} */ one) => one.kind === "ask" && one.state !== undefined);
+  const open = head.questions.filter((/** @type {any} */ question) => within(question.path, row.path)).slice(0, 5);
+  const asked = (step?.effects ?? []).filter((/** @type {any} */ ask) => ask.kind === "ask" && ask.state !== undefined);
   const writes = streamOf(store, row.path);
-  const answers = (step?.answers ?? []).filter((/** @type {any} */ one) =>
-    !asked.some((/** @type {any} */ ask) => ask.path === one.path)
+  const answers = (step?.answers ?? []).filter((/** @type {any} */ answer) =>
+    !asked.some((/** @type {any} */ ask) => ask.path === answer.path)
   );
   if (row.kind === "group") return html`<${GroupRow} store=${store} row=${row} />`;
   return html`
     ${step?.survived
       ? html`<p class="step-message survived pre">Failed, and the run continued: ${step.survived}</p>`
       : (step?.message || call?.error) && html`<p class="step-message pre">${step.message || call.error.message}</p>`}
-    ${open.map((/** @type {any} */ one) => html`<${RunQuestion} key=${one.path} head=${head} question=${one} />`)}
-    ${answers.map((/** @type {any} */ one) => html`<${Answered} key=${one.path} answer=${one} />`)}
+    ${open.map((/** @type {any} */ item) => html`<${RunQuestion} key=${item.path} head=${head} question=${item} />`)}
+    ${answers.map((/** @type {any} */ answer) => html`<${Answered} key=${answer.path} answer=${answer} />`)}
     ${step?.set.map((/** @type {any} */ values) =>
       html`<p class="by-hand"><${Icon} name="edit" />Set by hand at the end of this step: ${
         Object.keys(values).join(", ")
       }</p>`
     )}
-    ${row.children ? "" : asked.map((/** @type {any} */ one) => html`<${Asked} key=${one.path} effect=${one} />`)}
+    ${row.children ? "" : asked.map((/** @type {any} */ ask) => html`<${Asked} key=${ask.path} effect=${ask} />`)}
     <${Writing} store=${store} row=${row} writes=${writes} />
     ${step && !writes &&
       html`<${Recorded} run=${head.id} row=${row} step=${step} call=${call} quiet=${asked.length + open.length > 0} />`}
@@ -266,11 +266,11 @@ function Writing({ store, row, writes }) {
 
 /** @param {{ effect: any }} props */
 function Asked({ effect }) {
-  const given = effect.answer_value !== undefined && effect.answer_value !== null;
+  const hasAnswer = effect.answer_value !== undefined && effect.answer_value !== null;
   return html`
     <p class="prompt pre">${effect.prompt}</p>
     ${effect.options?.length > 0 && html`<p class="soft">${effect.options.join(" · ")}</p>`}
-    ${given && html`
+    ${hasAnswer && html`
       <p class="answer-given"
         role="status"><${Icon} name="check" />answered <strong class="pre">${String(
           effect.answer_value,

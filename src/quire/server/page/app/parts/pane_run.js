@@ -80,13 +80,13 @@ export function State({ head }) {
 /** @param {{ head: any }} props */
 export function Artifact({ head }) {
   const at = `/runs/${part(head.id)}/artifact`;
-  const found = useResource(at);
+  const reply = useResource(at);
   const rendered = useResource(
-    found.data && RENDERED.includes(found.data.type) && !found.data.cut ? `${at}?as=html` : null,
+    reply.data && RENDERED.includes(reply.data.type) && !reply.data.cut ? `${at}?as=html` : null,
   );
-  if (found.problem) return html`<${ProblemBox} problem=${found.problem} retry=${found.reload} />`;
-  if (!found.data) return found.slow ? html`<${Placeholder} lines=${6} />` : null;
-  const { type, text, cut, size, file } = found.data;
+  if (reply.problem) return html`<${ProblemBox} problem=${reply.problem} retry=${reply.reload} />`;
+  if (!reply.data) return reply.slow ? html`<${Placeholder} lines=${6} />` : null;
+  const { type, text, cut, size, file } = reply.data;
   const save = html`
     <button type="button" class="button small-button" onClick=${() => download(`${at}?as=download`, file)}>
       <${Icon} name="download" />Download <span class="soft">${number(size)} characters</span></button>
@@ -100,26 +100,26 @@ export function Artifact({ head }) {
 /** The inputs of a run, or its results and stores as they are now. @param {{ store: any, inputs?: boolean }} props */
 function Values({ store, inputs = false }) {
   const { id } = store.head.value;
-  const found = useThrottled(
+  const reply = useThrottled(
     `/runs/${part(id)}/values`,
     (frame) => (frame.data?.run === id && WRITES.test(frame.event)) || frame.event === "runs",
   );
-  if (found.problem && !found.data) return html`<${ProblemBox} problem=${found.problem} retry=${found.reload} />`;
-  if (!found.data) return found.slow ? html`<${Placeholder} lines=${4} />` : null;
-  const values = found.data.values.filter((/** @type {any} */ one) => (one.kind === "input") === inputs);
+  if (reply.problem && !reply.data) return html`<${ProblemBox} problem=${reply.problem} retry=${reply.reload} />`;
+  if (!reply.data) return reply.slow ? html`<${Placeholder} lines=${4} />` : null;
+  const values = reply.data.values.filter((/** @type {any} */ value) => (value.kind === "input") === inputs);
   if (!values.length) return html`<p class="soft">${inputs ? "It has no inputs." : "No value is set yet."}</p>`;
   return html`
     <dl class="values">
-      ${values.map((/** @type {any} */ one) =>
+      ${values.map((/** @type {any} */ value) =>
         html`
-          <div key=${one.name}>
-            <dt><code>${one.name}</code> <span class="soft small">${one.path
-              ? html`<${Link} to=${rowLink(id, one.path)}>${one.source}</${Link}>`
+          <div key=${value.name}>
+            <dt><code>${value.name}</code> <span class="soft small">${value.path
+              ? html`<${Link} to=${rowLink(id, value.path)}>${value.source}</${Link}>`
               : inputs
               ? ""
-              : one.source}</span>${one.by_hand && html`<span class="status tone-warn">by hand</span>`}</dt>
+              : value.source}</span>${value.by_hand && html`<span class="status tone-warn">by hand</span>`}</dt>
             <dd>
-              <${AnyValue} value=${one.value} cut=${one.cut} label=${one.name} />
+              <${AnyValue} value=${value.value} cut=${value.cut} label=${value.name} />
             </dd>
           </div>
         `
@@ -130,10 +130,10 @@ function Values({ store, inputs = false }) {
 
 /** The document of a run as it was pinned, against its file as it is now. @param {{ run: string }} props */
 function Pinned({ run }) {
-  const found = useResource(`/runs/${part(run)}/document`, (frame) => frame.event === "documents");
-  if (found.problem) return html`<${ProblemBox} problem=${found.problem} retry=${found.reload} />`;
-  if (!found.data) return found.slow ? html`<${Placeholder} lines=${6} />` : null;
-  const { id, pinned, now, changed } = found.data;
+  const reply = useResource(`/runs/${part(run)}/document`, (frame) => frame.event === "documents");
+  if (reply.problem) return html`<${ProblemBox} problem=${reply.problem} retry=${reply.reload} />`;
+  if (!reply.data) return reply.slow ? html`<${Placeholder} lines=${6} />` : null;
+  const { id, pinned, now, changed } = reply.data;
   const words = now === null
     ? "The file is gone. The run continues with the text that it has."
     : changed

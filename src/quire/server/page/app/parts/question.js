@@ -33,16 +33,16 @@ export function Expiry({ at }) {
  * @param {{ question: any, reload?: () => void, gone?: boolean, disabled?: boolean, onward?: string, [name: string]: unknown }} props
  */
 export function Answering({ question, reload = () => {}, gone = false, disabled = false, onward = "", ...rest }) {
-  const given = answerOf(question);
-  const { state, problem } = given ?? {};
+  const answer = answerOf(question);
+  const { state, problem } = answer ?? {};
   useEffect(() => {
     if (state === "answered") drafts.delete(pathOf(question));
     if (problem?.code === "question-changed") reload();
   }, [state, problem]);
-  if (given && state === "held") return html`<${Held} question=${question} given=${given} />`;
-  if (given && state === "answered") {
+  if (answer && state === "held") return html`<${Held} question=${question} answer=${answer} />`;
+  if (answer && state === "answered") {
     return html`
-      <p class="answered" role="status"><${Icon} name="check" /> Answered <b>${cut(given.value, 120)}</b>${onward}</p>
+      <p class="answered" role="status"><${Icon} name="check" /> Answered <b>${cut(answer.value, 120)}</b>${onward}</p>
     `;
   }
   const isElsewhere = problem?.code === "already-answered";
@@ -118,20 +118,20 @@ export function Answer({ question, answer, disabled, keys = false, label = "Your
   `;
 }
 
-/** An answer that can still be undone. @param {{ question: any, given: import("../held.js").Given }} props */
-function Held({ question, given }) {
-  const [left, setLeft] = useState(Math.ceil((given.due - Date.now()) / 1000));
+/** An answer that can still be undone. @param {{ question: any, answer: import("../held.js").Given }} props */
+function Held({ question, answer }) {
+  const [left, setLeft] = useState(Math.ceil((answer.due - Date.now()) / 1000));
   const button = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     // The button that was clicked is gone; its focus goes to the one that takes it back.
     if (document.activeElement === document.body) button.current?.focus({ preventScroll: true });
-    const timer = setInterval(() => setLeft(Math.max(0, Math.ceil((given.due - Date.now()) / 1000))), 250);
+    const timer = setInterval(() => setLeft(Math.max(0, Math.ceil((answer.due - Date.now()) / 1000))), 250);
     return () => clearInterval(timer);
-  }, [given.due]);
+  }, [answer.due]);
   return html`
     <p class="held">
       <${Icon} name="running" />
-      <span role="status">Answered <b>${cut(given.value, 60)}</b></span>
+      <span role="status">Answered <b>${cut(answer.value, 60)}</b></span>
       <span class="soft number" aria-hidden="true">sent in ${left} s</span>
       <button type="button" class="button" ref=${button} onClick=${() => undo(question)}>Undo</button>
     </p>
@@ -163,7 +163,7 @@ function TextAnswer({ question, answer, disabled, label }) {
 export function Freed({ frees }) {
   if (!frees) return html`<p class="freed soft">The effects of an answer are not known: answer each by itself.</p>`;
   const { effects, calls, price, red } = frees;
-  const changes = effects.filter((/** @type {any} */ one) => one.world);
+  const changes = effects.filter((/** @type {any} */ effect) => effect.world);
   const most = calls && (calls[1] ? `at most ${plural(calls[1], "model call")}` : "no model call");
   const rest = [most, price && price[1] > 0 && `at most ${money(price[1])}`].filter(Boolean).join(", ");
   if (red) {
@@ -173,7 +173,7 @@ export function Freed({ frees }) {
           ` and ${plural(changes.length - 1, "other effect")}`} · changes the world${rest && ` · ${rest}`}</span></p>
     `;
   }
-  const named = changes.slice(0, 3).map((/** @type {any} */ one) => one.name).join(", ");
+  const named = changes.slice(0, 3).map((/** @type {any} */ change) => change.name).join(", ");
   return html`
     <p class="freed soft"><b>Then</b> ${rest ? `${rest}; ` : ""}${changes.length
       ? `later ${named}${changes.length > 3 ? ", …" : ""}`

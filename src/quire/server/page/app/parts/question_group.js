@@ -26,7 +26,7 @@ export function QuestionGroup({ group, gone, reload }) {
   const showMore = async () => {
     if (items.length < Math.min(shown + PAGE, group.count)) {
       const drawn = new Set(items.map(pathOf));
-      setMore([...more, ...(await alike(group)).filter((one) => !drawn.has(pathOf(one)))]);
+      setMore([...more, ...(await alike(group)).filter((question) => !drawn.has(pathOf(question)))]);
     }
     setShown(shown + PAGE);
   };
@@ -46,15 +46,15 @@ export function QuestionGroup({ group, gone, reload }) {
       ${group.same && html`<${Prompt} question=${first} />`}
       ${red && html`<${Freed} frees=${group.frees} />`}
       <ul class="asked">
-        ${items.slice(0, shown).map((one) =>
+        ${items.slice(0, shown).map((question) =>
           html`
-            <li key=${pathOf(one)} class=${isText ? "asked-text" : ""}>
-              <${AskedBy} question=${one} group=${group} />
-              <${Answering} question=${one} gone=${gone.has(pathOf(one))} reload=${reload}
+            <li key=${pathOf(question)} class=${isText ? "asked-text" : ""}>
+              <${AskedBy} question=${question} group=${group} />
+              <${Answering} question=${question} gone=${gone.has(pathOf(question))} reload=${reload}
                 word=${red ? group.frees.word : ""} label=${group.count > 1
-                  ? `Answer of ${one.subject}`
+                  ? `Answer of ${question.subject}`
                   : "Your answer"} />
-              ${group.count === 1 && html`<${LedHere} question=${one} />`}
+              ${group.count === 1 && html`<${LedHere} question=${question} />`}
             </li>
           `
         )}
@@ -77,7 +77,7 @@ export function QuestionGroup({ group, gone, reload }) {
 
 /** When they were asked: `asked 3 min – 2 h ago`. @param {any[]} items */
 function asked(items) {
-  const ages = items.map((one) => Date.now() / 1000 - one.asked_at);
+  const ages = items.map((question) => Date.now() / 1000 - question.asked_at);
   const [least, most] = [span(Math.min(...ages)), span(Math.max(...ages))];
   return `asked ${least === most ? "" : `${least} – `}${most} ago`;
 }
@@ -123,7 +123,7 @@ function AnswerAll({ group, onClose }) {
   /** @param {string} value */
   const answer = async (value) => {
     const open = group.items.length < group.count ? await alike(group).catch(() => group.items) : group.items;
-    hold(open.filter((/** @type {any} */ one) => !one.alone && !answerOf(one)), value);
+    hold(open.filter((/** @type {any} */ question) => !question.alone && !answerOf(question)), value);
     onClose();
   };
   const first = { ...group.items[0], path: `${group.items[0].path}#all` };
@@ -148,7 +148,7 @@ async function alike(group) {
   let after = "";
   do {
     const page = await get(`/questions${query({ limit: 500, after })}`);
-    all.push(...page.items.filter((/** @type {any} */ one) => one.group === group.key));
+    all.push(...page.items.filter((/** @type {any} */ question) => question.group === group.key));
     after = page.next ?? "";
   } while (after);
   return all;

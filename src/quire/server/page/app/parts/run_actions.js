@@ -81,7 +81,7 @@ export function RunActions({ head, store, answer }) {
   return html`
     <div class="run-actions">
       ${first && again}
-      ${actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
+      ${actions.filter((/** @type {any} */ action) => action.name !== "export").map(button)}
       ${document && next?.verb === "fix" && html`
         <${Link} class="button" to="/documents/${part(document)}?tab=source">Open the document</${Link}>
       `}

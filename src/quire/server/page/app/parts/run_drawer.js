@@ -153,9 +153,9 @@ function RunForm({ id, data, like }) {
 /** The form filled as a run was. A redacted value has to be typed again. @param {Record<string, any>} properties @param {any} run */
 function likeRun(properties, run) {
   const { values = {}, options = {} } = run;
-  const known = Object.entries(values).filter(([, value]) => !REDACTED.test(JSON.stringify(value)));
-  const named = known.filter(([name]) => Object.hasOwn(properties, name));
-  const more = Object.fromEntries(known.filter(([name]) => !Object.hasOwn(properties, name)));
+  const entries = Object.entries(values).filter(([, value]) => !REDACTED.test(JSON.stringify(value)));
+  const named = entries.filter(([name]) => Object.hasOwn(properties, name));
+  const more = Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(properties, name)));
   const { model, budget, breakpoints, answers, limits, unattended } = options;
   const set = { model, budget: budget === undefined ? budget : `${budget}`, breakpoints, answers, unattended };
   return {

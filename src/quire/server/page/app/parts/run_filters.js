@@ -67,7 +67,7 @@ export function RunFilters({ counts, columns, setColumns }) {
   const total = counts?.statuses ?? {};
   const statuses = statusesHere();
   const several = statuses.length > 1
-    ? [[statuses.join(","), statuses.map((one) => shown(one).word).join(" or ")]]
+    ? [[statuses.join(","), statuses.map((status) => shown(status).word).join(" or ")]]
     : [];
   const seen = Object.keys(STATUSES).filter((status) => total[status] || statuses.includes(status));
   const day = Number(query.get("since")) ? [[query.get("since"), moment(Number(query.get("since"))).slice(0, 11)]] : [];
@@ -76,7 +76,7 @@ export function RunFilters({ counts, columns, setColumns }) {
     <div class="filters" role="group" aria-label="Filters">
       <${SearchBox} q=${query.get("q") ?? ""} />
       <${Choice} label="Document" name="document" onWant=${() => setWanted(true)}
-        options=${(documents.data?.items ?? []).map((/** @type {any} */ one) => [one.id, one.id])} />
+        options=${(documents.data?.items ?? []).map((/** @type {any} */ item) => [item.id, item.id])} />
       <${Choice} label="Status" name="status" options=${[
         ...several,
         ...seen.map((status) => [status, `${shown(status).word} (${number(total[status] ?? 0)})`]),
@@ -99,7 +99,7 @@ export function RunFilters({ counts, columns, setColumns }) {
             <li key=${name}><label class="check"><input type="checkbox" checked=${columns.includes(name)}
               onChange=${() =>
                 setColumns(
-                  Object.keys(COLUMNS).filter((one) => columns.includes(one) !== (one === name)),
+                  Object.keys(COLUMNS).filter((column) => columns.includes(column) !== (column === name)),
                 )} />${title}</label>
             </li>
           `

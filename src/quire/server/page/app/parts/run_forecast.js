@@ -47,8 +47,8 @@ export function Forecast({ forecast }) {
         )}
       </dl>
       ${problem && html`<p class="input-problem"><${Icon} name="cross" />${problem.detail}</p>`}
-      ${[...data.problems, ...data.denied].map((one) =>
-        html`<p class="input-problem pre"><${Icon} name="cross" />${one}</p>`
+      ${[...data.problems, ...data.denied].map((message) =>
+        html`<p class="input-problem pre"><${Icon} name="cross" />${message}</p>`
       )}
       ${data.warnings.map((/** @type {string} */ one) =>
         html`<p class="hint-row"><${Icon} name="warning" />${one}</p>`

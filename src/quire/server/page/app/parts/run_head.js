@@ -141,8 +141,8 @@ function Details({ head }) {
     </dl>
     ${head.warnings.length > 0 && html`
       <h3>Warnings</h3>
-      <ul class="advice">${head.warnings.map((/** @type {any} */ one) =>
-        html`<li class="pre">${one.way && `step ${one.way}: `}${one.message}</li>`
+      <ul class="advice">${head.warnings.map((/** @type {any} */ warning) =>
+        html`<li class="pre">${warning.way && `step ${warning.way}: `}${warning.message}</li>`
       )}</ul>
     `}
   `;

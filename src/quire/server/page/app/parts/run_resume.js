@@ -12,22 +12,22 @@ export function ResumeForm({ head, problem, resume }) {
   const { data } = useResource(head.settable ? `/runs/${part(head.id)}/values` : null);
   const [texts, setTexts] = useState(/** @type {Record<string, string>} */ ({}));
   const [budget, setBudget] = useState("");
-  const values = (data?.values ?? []).filter((/** @type {any} */ one) => !one.name.startsWith("__")).map((
-    /** @type {any} */ one,
+  const values = (data?.values ?? []).filter((/** @type {any} */ item) => !item.name.startsWith("__")).map((
+    /** @type {any} */ item,
   ) => {
-    const schema = fieldSchema(undefined, one.value);
+    const schema = fieldSchema(undefined, item.value);
     const now = firstText(schema);
-    const text = Object.hasOwn(texts, one.name) ? texts[one.name] : now;
-    return { name: one.name, schema, text, changed: text !== now, ...readText(schema, text) };
+    const text = Object.hasOwn(texts, item.name) ? texts[item.name] : now;
+    return { name: item.name, schema, text, changed: text !== now, ...readText(schema, text) };
   });
-  const changed = values.filter((/** @type {any} */ one) => one.changed);
+  const changed = values.filter((/** @type {any} */ field) => field.changed);
   /** @param {Event} event */
   const submit = (event) => {
     event.preventDefault();
-    const set = Object.fromEntries(changed.map((/** @type {any} */ one) => [one.name, one.value ?? ""]));
+    const set = Object.fromEntries(changed.map((/** @type {any} */ field) => [field.name, field.value ?? ""]));
     resume({ ...(changed.length ? { set } : {}), ...(budget ? { budget: Number(budget) } : {}) });
   };
-  const command = head.actions.find((/** @type {any} */ one) => one.name === "resume")?.command ?? "";
+  const command = head.actions.find((/** @type {any} */ action) => action.name === "resume")?.command ?? "";
   return html`
     <form class="resume" onSubmit=${submit}>
       <p>Continues where it stopped. Steps that are done are not done again; the steps to come may cost money.</p>
@@ -39,11 +39,11 @@ export function ResumeForm({ head, problem, resume }) {
       ${head.settable && html`
         <fieldset>
           <legend>Values to set before it continues</legend>
-          ${values.map((/** @type {any} */ one) =>
+          ${values.map((/** @type {any} */ field) =>
             html`
-              <${InputField} key=${one.name} name=${one.name} schema=${one.schema} required=${false} prefix="set"
-                text=${one.text} problem=${one.changed ? one.problem : undefined}
-                onText=${(/** @type {string} */ text) => setTexts((now) => ({ ...now, [one.name]: text }))} />
+              <${InputField} key=${field.name} name=${field.name} schema=${field.schema} required=${false} prefix="set"
+                text=${field.text} problem=${field.changed ? field.problem : undefined}
+                onText=${(/** @type {string} */ text) => setTexts((now) => ({ ...now, [field.name]: text }))} />
             `
           )}
           ${data && !values.length && html`<p class="soft">No value is set yet.</p>`}
@@ -52,7 +52,7 @@ export function ResumeForm({ head, problem, resume }) {
       <${Command} command=${command} />
       ${problem && html`<${ProblemBox} problem=${problem} />`}
       <div class="actions"><button type="submit" class="button primary"
-        disabled=${changed.some((/** @type {any} */ one) => one.problem)}>Resume</button></div>
+        disabled=${changed.some((/** @type {any} */ field) => field.problem)}>Resume</button></div>
     </form>
   `;
 }

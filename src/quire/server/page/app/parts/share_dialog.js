@@ -65,11 +65,11 @@ export function ShareDialog({ head, onClose }) {
       </p>
       ${items.length > 0 && html`
         <h3>Links that work</h3>
-        <ul class="shares">${items.map((/** @type {any} */ one) =>
+        <ul class="shares">${items.map((/** @type {any} */ share) =>
           html`
-            <li key=${one.id} class="actions"><span>until ${moment(one.expires_at)}, by ${one.by}</span>
+            <li key=${share.id} class="actions"><span>until ${moment(share.expires_at)}, by ${share.by}</span>
               <button type="button" class="button small-button" onClick=${() =>
-                attempt(() => send("DELETE", `/shares/${part(one.id)}`))}>Revoke</button></li>
+                attempt(() => send("DELETE", `/shares/${part(share.id)}`))}>Revoke</button></li>
           `
         )}</ul>
       `}

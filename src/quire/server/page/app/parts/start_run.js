@@ -32,9 +32,9 @@ export function Drawer(props) {
 function Picker({ choose, close }) {
   const { data, problem, reload } = useResource("/documents", (frame) => frame.event === "documents");
   const [words, setWords] = useState("");
-  const fits = (/** @type {any} */ one) =>
-    one.runnable &&
-    words.toLowerCase().split(/\s+/).every((word) => `${one.title} ${one.id}`.toLowerCase().includes(word));
+  const fits = (/** @type {any} */ item) =>
+    item.runnable &&
+    words.toLowerCase().split(/\s+/).every((word) => `${item.title} ${item.id}`.toLowerCase().includes(word));
   const items = (data?.items ?? []).filter(fits);
   return html`
     <${Dialog} title="Start a run" onClose=${close}>
@@ -44,10 +44,10 @@ function Picker({ choose, close }) {
       ${!data && !problem && html`<${Placeholder} lines=${4} />`}
       ${data && !items.length && html`<${Empty} title="No document fits." icon="search" />`}
       <ul class="picker">
-        ${items.map((/** @type {any} */ one) =>
+        ${items.map((/** @type {any} */ item) =>
           html`
-            <li key=${one.id}><button type="button" class="row" onClick=${() => choose(one.id)}>
-              <span class="row-title">${one.title}</span><span class="soft small">${one.id}</span></button></li>
+            <li key=${item.id}><button type="button" class="row" onClick=${() => choose(item.id)}>
+              <span class="row-title">${item.title}</span><span class="soft small">${item.id}</span></button></li>
           `
         )}
       </ul>

@@ -54,10 +54,10 @@ export function TryCard({ tried, schema, recorded, name, plain, busy, done, keep
 function Live({ run, done }) {
   const store = useRun(run);
   const status = store.head.value?.status ?? "pending";
-  const told = useRef(false);
+  const notified = useRef(false);
   useEffect(() => {
-    if (told.current || /^(pending|running)$/.test(status)) return;
-    told.current = true;
+    if (notified.current || /^(pending|running)$/.test(status)) return;
+    notified.current = true;
     done();
   }, [status]);
   return html`<span class="status tone-live"><${Icon} name="running" />${
@@ -97,9 +97,9 @@ export function Receipt({ data, changes, change, start, blocked }) {
 /** @param {{ tries: any[], schema: string | null, stop: () => void }} props */
 export function Sum({ tries, schema, stop }) {
   if (!tries.length) return null;
-  const ended = tries.filter((one) => !/^(pending|running)$/.test(one.status));
-  const good = ended.filter((one) => one.status === "completed");
-  const costs = tries.reduce((sum, one) => sum + (one.spent ?? 0), 0);
+  const ended = tries.filter((trial) => !/^(pending|running)$/.test(trial.status));
+  const good = ended.filter((trial) => trial.status === "completed");
+  const costs = tries.reduce((sum, trial) => sum + (trial.spent ?? 0), 0);
   return html`
     <p
       class="try-sum"><span role="status"><strong>${good.length} of ${ended.length}</strong> ${schema

@@ -103,16 +103,16 @@ function ForkForm({ form }) {
 
 /** @param {{ steps: any[], step: any }} props */
 function Steps({ steps, step }) {
-  const word = (/** @type {any} */ one) => one.reached ? shown(one.status).word : "not reached";
-  const depth = (/** @type {any} */ one) => "\u2003".repeat(one.path.split("/case[").length - 1);
+  const word = (/** @type {any} */ row) => row.reached ? shown(row.status).word : "not reached";
+  const depth = (/** @type {any} */ row) => "\u2003".repeat(row.path.split("/case[").length - 1);
   return html`
     <fieldset>
       <legend><label for="fork-step">The first step that is new</label></legend>
       <select id="fork-step" value=${step.path} onChange=${(/** @type {any} */ event) =>
         setQuery({ from: event.target.value })}>
-        ${steps.map((one) =>
-          html`<option key=${one.path} value=${one.path} disabled=${!one.reached} selected=${one.path === step.path}>
-            ${depth(one)}${one.label} ${cut(one.title, 80)} · ${word(one)}</option>`
+        ${steps.map((row) =>
+          html`<option key=${row.path} value=${row.path} disabled=${!row.reached} selected=${row.path === step.path}>
+            ${depth(row)}${row.label} ${cut(row.title, 80)} · ${word(row)}</option>`
         )}
       </select>
     </fieldset>

@@ -89,7 +89,7 @@ function Questions({ questions, reload, children }) {
 
 /** A group with its new questions; those that are on the screen keep their place. @param {any} before @param {any} group */
 function grown(before, group) {
-  const items = new Map([...before.items, ...group.items].map((one) => [pathOf(one), one]));
+  const items = new Map([...before.items, ...group.items].map((item) => [pathOf(item), item]));
   return { ...group, count: Math.max(group.count, before.count), items: [...items.values()] };
 }
 

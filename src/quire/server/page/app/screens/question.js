@@ -42,12 +42,12 @@ export function Question({ run, path }) {
 
 /** @param {{ question: any, closed: any, changed: boolean, reload: () => void, problem: any }} props */
 function OneQuestion({ question, closed, changed, reload, problem }) {
-  const given = answerOf(question);
-  const isOurs = given?.state === "answered";
+  const answer = answerOf(question);
+  const isOurs = answer?.state === "answered";
   const [qr, setQr] = useState(/** @type {any} */ (null));
   const showQr = async () => setQr(await import("../parts/qr_dialog.js"));
   const red = question.frees?.red;
-  const isOver = isOurs || closed || given?.problem?.code === "already-answered";
+  const isOver = isOurs || closed || answer?.problem?.code === "already-answered";
   return html`
     <article class="one-question">
       <p class="soft">
@@ -71,7 +71,7 @@ function OneQuestion({ question, closed, changed, reload, problem }) {
         : html`<h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>`}
       ${changed && html`<p class="bar" role="status"><${Icon} name="warning" />The question was worded anew.</p>`}
       ${red && !isOver && html`<${Freed} frees=${question.frees} />`}
-      ${closed && !given ? html`<${AnsweredElsewhere} question=${question} answer=${closed} />` : html`
+      ${closed && !answer ? html`<${AnsweredElsewhere} question=${question} answer=${closed} />` : html`
         <${Answering} question=${question} reload=${reload} keys=${true} onward=". The run continues."
           word=${red ? question.frees.word : ""} />
       `}

@@ -63,8 +63,8 @@ export function Try({ run, path }) {
     });
   const stop = () =>
     attempt(async () => {
-      const live = tries.filter((/** @type {any} */ one) => /^(pending|running)$/.test(one.status));
-      await Promise.all(live.map((/** @type {any} */ one) => post(`/runs/${part(one.id)}/cancel`)));
+      const live = tries.filter((/** @type {any} */ trial) => /^(pending|running)$/.test(trial.status));
+      await Promise.all(live.map((/** @type {any} */ trial) => post(`/runs/${part(trial.id)}/cancel`)));
     });
   if (!data) {
     return html`
@@ -133,9 +133,9 @@ export function Try({ run, path }) {
             </div>
           </div>
           <${TryCard} tried=${data.recorded} schema=${data.schema} recorded="" name="Recorded" plain=${true} />
-          ${tries.map((/** @type {any} */ one, /** @type {number} */ at) =>
+          ${tries.map((/** @type {any} */ trial, /** @type {number} */ at) =>
             html`
-              <${TryCard} key=${one.id} tried=${one} schema=${data.schema} recorded=${data.recorded.reply ?? ""}
+              <${TryCard} key=${trial.id} tried=${trial} schema=${data.schema} recorded=${data.recorded.reply ?? ""}
                 name=${`Try ${at + 1}`} plain=${plain} done=${receipt.reload} keep=${keep} busy=${busy} />
             `
           )}
