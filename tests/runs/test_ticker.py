@@ -249,3 +249,32 @@ async def test_no_more_runs_are_continued_than_there_is_room_for(host: Host) -> 
     assert len(host.driven) == 3
     await host.recovery(room=-1).wake(host.clock.time)
     assert len(host.driven) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("", {"completed", "cancelled", "failed", "waits"}),
+        ('keep = "90d"', {"failed", "waits"}),
+        ('keep_failed = "90d"', {"completed", "cancelled", "waits"}),
+        ('keep = "91d"\nkeep_failed = "91d"', {"completed", "cancelled", "failed", "waits"}),
+    ],
+)
+async def test_runs_are_kept_as_long_as_the_settings_say(
+    host: Host, monkeypatch: pytest.MonkeyPatch, text: str, left: set[str]
+) -> None:
+    monkeypatch.setattr(module, "MOST_PRUNED", 1)
+    (host.folder / "home").mkdir()
+    (host.folder / "home" / "quire.toml").write_text(f"[runs]\n{text}\n")
+    recovery = host.recovery()
+    names: dict[str, str] = {}
+    store = host.runtimes[0].store
+    for name in ("completed", "cancelled", "failed", "waits"):
+        run = await host.runtimes[0].start(DOCUMENT, {}, RunOptions())
+        lease = await store.acquire(run)
+        status = Status.AWAITING_INPUT if name == "waits" else Status(name)
+        await store.write(lease, Batch(update=RunUpdate(status=status)))
+        await store.release(lease)
+        names[run] = name
+    await recovery.prune(host.clock.time + 90.5 * DAY)
+    assert {names[row.id] for row in await store.list() if row.id in names} == left

@@ -34,10 +34,15 @@ SEEN_SECONDS = 15.0
 """A process whose report is older counts as gone."""
 LEAVE_SECONDS = 2.0
 SWEEP_SECONDS = 10.0
+PRUNE_SECONDS = 3600.0
+MOST_PRUNED = 200
+"""Runs that one transaction removes."""
 MOST_READ = 1000
 MOST_BEGUN = 20
 """Runs that one look continues: a thousand that were parked together do not all ask their provider at once."""
 LONGEST_PAUSE_SECONDS = 3600.0
+
+KEPT = (Status.COMPLETED, Status.CANCELLED, Status.EXPIRED)
 
 Duty = Callable[[float], Awaitable[None]]
 """Work to be done from time to time. Gets the time of the store's clock."""
@@ -78,10 +83,11 @@ class Ticker:
         recovery = Recovery(runtime, drive, report, lambda: slots - driving())
         self.add(BEAT_SECONDS, recovery.wake, of_queue=True)
         self.add(SWEEP_SECONDS, recovery.sweep, of_queue=True)
+        self.add(PRUNE_SECONDS, recovery.prune)
 
     def add(self, seconds: float, duty: Duty, *, of_queue: bool = False) -> None:
-        """Have a duty done every so many seconds while this process is the oldest fit one; with `of_queue` while it is
-        the oldest of those that drive runs of the same task queue."""
+        """Have a duty done every so many seconds while this process is the oldest fit process; with `of_queue` while
+        it is the oldest of those that drive runs of the same task queue."""
         self._duties.append(_Entry(seconds, duty, of_queue))
 
     async def run(self) -> None:
@@ -146,7 +152,7 @@ class Ticker:
             except Exception as error:  # the next time may be better
                 trouble = str(error) if isinstance(error, QuireError) else f"a mistake of Quire: {error!r}"
                 if trouble != before:
-                    self._report(f"work that nobody asked for has failed: {trouble}")
+                    self._report(f"work in the background has failed: {trouble}")
             await asyncio.sleep(entry.seconds)
 
 
@@ -156,8 +162,8 @@ def is_recent(process: Process, now: float) -> bool:
 
 
 class Recovery:
-    """The duties that continue runs: wake those whose time has come, and drive those that were left between their claim
-    and their drive. `room` is the number of further runs that this process may drive."""
+    """The duties about runs: wake those whose time has come, drive those that were left between their claim and their
+    drive, and remove those that ended long ago. `room` is the number of further runs that this process may drive."""
 
     def __init__(
         self,
@@ -192,6 +198,16 @@ class Recovery:
                 and not (row.status is Status.PENDING and row.lane)
             ]
         )
+
+    async def prune(self, now: float) -> None:
+        """Remove runs that ended long ago, as far as the settings say."""
+        store, runs = self._runtime.store, self._runtime.settings.runs
+        for keep, statuses in ((runs.keep, KEPT), (runs.keep_failed, (Status.FAILED,))):
+            removed = MOST_PRUNED
+            while keep is not None and removed == MOST_PRUNED:
+                pruned = await store.prune(now - keep, statuses, dry_run=False, vacuum=False, most=MOST_PRUNED)
+                removed = len(pruned.runs)
+                await asyncio.sleep(0)  # others write too
 
     async def _continue(self, rows: Sequence[RunRow]) -> None:
         queue, now = self._runtime.queue, monotonic()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -63,6 +64,9 @@ class RunSettings(Struct, frozen=True):
     """How much a run may compute between its effects, in units of `quire.engine.premises`."""
     reply_tokens: int = REPLY_TOKENS
     """Tokens of one reply of a model, where its agent or tier does not set `max_tokens`."""
+    keep: float | None = None
+    """Seconds after which servers and workers remove a run that has ended and not failed; None for never."""
+    keep_failed: float | None = None
 
 
 class TrustSettings(Struct, frozen=True):
@@ -273,7 +277,7 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
     folder = merged.workspace.folder
     over = {excess.key for excess in merged.excess}
     runs = merged.runs
-    for key in ("durability", "on_uncertain", "expiry", "context_budget", "reply_tokens"):
+    for key in ("durability", "on_uncertain", "expiry", "context_budget", "reply_tokens", "keep", "keep_failed"):
         if f"runs.{key}" in over:
             runs = replace(runs, **{key: getattr(own.runs, key)})
     spawn = merged.spawn
@@ -344,6 +348,11 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
     for key, is_weaker in weaker.items():
         if key in stated and is_weaker and key in requested:
             line = f"set [runs] {key} = {requested[key]}, where you have {stated[key]}"
+            yield Excess("limit", f"runs.{key}", str(requested[key]), line)
+    for key in ("keep", "keep_failed"):
+        yours, shorter = (inf if kept is None else kept for kept in (getattr(mine, key), getattr(settings, key)))
+        if key in requested and shorter < yours:
+            line = f"set [runs] {key} = {requested[key]}: remove runs so long after they ended"
             yield Excess("limit", f"runs.{key}", str(requested[key]), line)
 
 

@@ -83,12 +83,20 @@ class SqliteStore(SqlStore):
         older = self._database.older
         return int(versions[0][0]) + (older.made if older else 0) if versions else 0
 
-    async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
+    async def prune(
+        self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool, most: int | None = None
+    ) -> Pruned:
         from quire.stores.sqlite import archive  # only for verbs about the whole file
 
         if not self._database.exists():
             return Pruned()
-        pruned = await self._remove(lambda: archive.ended_before(self._database, before, statuses), dry_run)
+
+        def find() -> list[tuple[str, int]]:
+            return archive.ended_before(self._database, before, statuses, most)
+
+        if most is not None and not find():  # to look for texts without a run takes long
+            return Pruned()
+        pruned = await self._remove(find, dry_run)
         return pruned if dry_run or not vacuum else replace(pruned, given_back=archive.vacuum(self._database))
 
     async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
