@@ -32,6 +32,7 @@ from quire.cli.options import (
     unattended_option,
 )
 from quire.cli.output import target_again
+from quire.cli.resume_all import DEFAULT_JOBS, RunChoice, read_age, resume_all
 from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import tell, with_runtime, write_json
 from quire.display.text import one_line, visible
@@ -42,6 +43,7 @@ from quire.runs.adapters import option_by_number
 from quire.runs.outcome import EXIT_REFUSED
 from quire.runs.pins import PinnedState
 from quire.runs.scripts import with_script
+from quire.stores.contract import RESUMABLE
 from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
@@ -61,6 +63,12 @@ if TYPE_CHECKING:
 )
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="With --document: grant a tool.")
 @force_option
+@click.option("--all", "every", is_flag=True, help="Each run that waits for no person and has no driver.")
+@click.option("--status", type=click.Choice(list(map(str, RESUMABLE))), metavar="STATUS", help="All runs in a status.")
+@click.option("--since", metavar="AGE", callback=read_age, help="Of them those that were started since, as in 2d.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(1, 1000), metavar="N", help=f"How many at a time (default {DEFAULT_JOBS})."
+)
 @click.option("--dry-run", is_flag=True, help="Only show which runs would continue, and the most that it costs. FREE.")
 @click.option("--detach", is_flag=True, help="Run in the background; print the run's id.")
 @click.option("--cluster", is_flag=True, help="Continue on the workers of the run's cluster, and watch it.")
@@ -73,12 +81,19 @@ def resume_command(context: click.Context, /, **given: object) -> None:
     done again; the options apply to the rest of the run. With --document it continues with the edited document in a new
     run, which keeps each recorded effect that the edited document still asks for. Several runs continue one after
     another, within one --budget, where a resume helps; the exit code is the highest of theirs.
+
+    --all continues runs that lost their process, those whose time to continue has come, and those with an answer that
+    was not taken yet. With it, --status or --since, --document names the document of the runs.
     """
     runs = context.params.pop("runs")
+    choice = RunChoice(**{name: context.params.pop(name) for name in RunChoice.__struct_fields__})
     options = ForkOptions(**context.params, run=runs[0] if len(runs) == 1 else None)
     overrides, rest, document = parse_pairs(options.sets, "--set"), options.for_the_rest(), options.document
-    _check_usage(context, options.cluster, document is not None)
     manner = SessionOptions(options.as_json, options.quiet, options.unattended, given=rest)
+    if choice.is_made:
+        choice.check_usage(context, runs)
+        context.exit(with_workspace(lambda runtime, _: resume_all(runtime, choice, options, manner), ask=False))
+    _check_usage(context, options.cluster, document is not None)
     if len(runs) > 1 or options.dry_run:
         names = {name for name, value in context.params.items() if value not in (None, (), False)}
         if others := names - _OF_SEVERAL:

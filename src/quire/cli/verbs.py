@@ -139,6 +139,7 @@ quire answer last short --hold
 quire resume last
 quire resume last --limit calls=200
 quire resume last --document
+quire resume --all --dry-run
 quire serve
 quire serve --no-open --edit --budget 1
 quire mcp

@@ -444,7 +444,7 @@ class Store(Protocol):
     async def prune(
         self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool, most: int | None = None
     ) -> Pruned:
-        """Remove runs that ended before a moment, at most so many, and the texts that no run refers to any more. For a
+        """Remove `most` runs that ended before a moment, and the texts that no run refers to any more. For a
         run that came with its history, the moment of its arrival counts if that is later than its end."""
         ...
 

@@ -86,7 +86,7 @@ class Ticker:
         self.add(PRUNE_SECONDS, recovery.prune)
 
     def add(self, seconds: float, duty: Duty, *, of_queue: bool = False) -> None:
-        """Have a duty done every so many seconds while this process is the oldest fit process; with `of_queue` while
+        """Have a duty done at this interval while this process is the oldest fit process; with `of_queue` while
         it is the oldest of those that drive runs of the same task queue."""
         self._duties.append(_Entry(seconds, duty, of_queue))
 

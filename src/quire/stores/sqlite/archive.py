@@ -51,7 +51,7 @@ _STRAY_LETTERS = "DELETE FROM letters WHERE run = ? AND recipient NOT IN (SELECT
 def ended_before(
     database: Database, before: float, statuses: Collection[Status], most: int | None
 ) -> list[tuple[str, int]]:
-    """Return the ids and numbers of the runs that ended with these statuses before a moment, at most so many."""
+    """Return the ids and numbers of the runs that ended with these statuses before a moment, up to a number."""
     words, limit = encode([status.value for status in statuses]), -1 if most is None else most
     parameters = (words, before, Status.EXPIRED in statuses, before, limit)
     return [(run, number) for run, number in database.rows(_ENDED_BEFORE, parameters)]
