@@ -152,10 +152,19 @@ class Runtime(StoredRuns):
         run_id: str = "",
     ) -> str:
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
-        performed yet."""
-        run = await self.prepared(document, inputs, options, choice, run_id=run_id)
-        await self.store.create(run)
-        return run.id
+        performed yet. A request with a key that was made before returns its run of then."""
+        if not options.key:
+            run = await self.prepared(document, inputs, options, choice, run_id=run_id)
+            await self.store.create(run)
+            return run.id
+        from quire.runs.again import occurrence_of, run_of
+
+        occurrence = occurrence_of(document, inputs, options)
+        claim = await self.store.start_of(occurrence)
+        if claim is None:
+            new = await self.prepared(document, inputs, options, choice, run_id=run_id)
+            claim, _ = await self.store.start_once(new, occurrence)
+        return run_of(claim, occurrence)
 
     async def prepared(
         self,
