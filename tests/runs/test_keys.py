@@ -89,3 +89,22 @@ async def test_python_has_the_earlier_result() -> None:
     with pytest.raises(KeyReused):
         await quire.run(HELLO.replace("hi", "ho"), inputs={"name": "a"}, id="t")
     assert text.run != first.run
+
+
+def test_a_claim_in_a_clone_names_no_result_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given({"hello.yaml": HELLO})
+    assert command("run", "hello.yaml", "-i", "name=a", "--id", "k").returncode == 0
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "another user"))
+    forged = command("run", "hello.yaml", "-i", "name=a", "--id", "k")
+    assert (forged.returncode, forged.stdout) == (6, "")
+    assert "it was not started by you" in forged.stderr
+
+
+def test_the_run_of_a_key_was_removed() -> None:
+    given({"hello.yaml": HELLO})
+    assert command("run", "hello.yaml", "-i", "name=a", "--id", "k").returncode == 0
+    (run,) = runs()
+    assert command("runs", "prune", "--older-than", "0s").returncode == 0
+    gone = command("run", "hello.yaml", "-i", "name=a", "--id", "k")
+    assert (gone.returncode, gone.stdout) == (2, "")
+    assert run in gone.stderr

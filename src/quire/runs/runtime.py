@@ -160,11 +160,15 @@ class Runtime(StoredRuns):
         from quire.runs.again import occurrence_of, run_of
 
         occurrence = occurrence_of(document, inputs, options)
-        claim = await self.store.start_of(occurrence)
+        claim, is_new = await self.store.start_of(occurrence), False
         if claim is None:
             new = await self.prepared(document, inputs, options, choice, run_id=run_id)
-            claim, _ = await self.store.start_once(new, occurrence)
-        return run_of(claim, occurrence)
+            claim, is_new = await self.store.start_once(new, occurrence)
+        run = run_of(claim, occurrence)
+        if not is_new:
+            # The row of a claim is not sealed: one that came with a store must not pass its run off as the user's.
+            await self.store.check_seal(run)
+        return run
 
     async def prepared(
         self,
