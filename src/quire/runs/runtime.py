@@ -154,9 +154,9 @@ class Runtime(StoredRuns):
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
         performed yet. A request with a key that was made before returns its run of then."""
         if not options.key:
-            run = await self.prepared(document, inputs, options, choice, run_id=run_id)
-            await self.store.create(run)
-            return run.id
+            new = await self.prepared(document, inputs, options, choice, run_id=run_id)
+            await self.store.create(new)
+            return new.id
         from quire.runs.again import occurrence_of, run_of
 
         occurrence = occurrence_of(document, inputs, options)
