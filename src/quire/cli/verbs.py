@@ -169,6 +169,8 @@ quire eval --dialect quire 'upper(name)' --context '{"name": "Ada"}'
 quire lsp
 quire lsp --tcp 0
 quire worker
+quire worker list
+quire worker list --json
 quire worker --temporal 127.0.0.1:7233 --concurrency 50
 quire completion bash
 quire completion zsh
