@@ -115,8 +115,7 @@ def test_runs_are_chosen_by_status_document_and_age_and_the_worst_exit_counts(do
     assert statuses(said) == {other: "completed", first: "failed"}
     Path("bad.json").write_text(json.dumps([{"error": "no"}, {"error": "again"}]))
     assert main(["resume", "--status", "failed", "--json", "-j", "1"]) == 3
-    (line,) = said()[0].splitlines()
-    assert json.loads(line) == {"run": first, "exit_code": 3, "detail": "failed: again"}
+    assert json.loads(said()[0]) == [{"run": first, "exit_code": 3, "detail": "failed: again"}]
 
 
 def test_a_run_that_was_killed_with_its_detached_process_continues(document: str, said: Said) -> None:
@@ -139,9 +138,9 @@ def test_a_run_that_was_killed_with_its_detached_process_continues(document: str
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--all", "last"], "do not take: RUN"),
-        (["--all", "--break", "1"], "do not take: breaks"),
-        (["--all", "--status", "failed"], "exclude each other"),
+        (["--all", "last"], "do not take RUN, or options for one run"),
+        (["--all", "--break", "1"], "do not take RUN, or options for one run"),
+        (["--all", "--budget", "1"], "do not take RUN, or options for one run"),
         (["--since", "yesterday"], "--since yesterday: write a number and s, m, h or d"),
         (["--status", "completed"], "is not one of"),
     ],

@@ -142,13 +142,6 @@ class TestPrune:
         assert row is not None and row.updated_at == 99.0
         assert (await store.prune(1_100.0, ENDED, dry_run=False, vacuum=False)).runs == ("r1",)
 
-    async def test_a_most_is_removed_at_a_time_the_oldest_first(self, shelf: Shelf, store: Store) -> None:
-        for id in ("r1", "r2", "r3"):
-            await store.release(await driven(store, id, f"# {id}"))
-        for removed in (("r1", "r2"), ("r3",), ()):
-            pruned = await store.prune(9_000.0, ENDED, dry_run=False, vacuum=False, most=2)
-            assert (pruned.runs, pruned.texts) == (removed, len(removed))
-
     async def test_where_the_room_is(self, shelf: Shelf, store: Store) -> None:
         await store.release(await driven(store, "r1"))
         pruned = await store.prune(1_100.0, ENDED, dry_run=True, vacuum=False)

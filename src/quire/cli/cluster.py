@@ -254,28 +254,20 @@ def worker_list(as_json: bool) -> None:
     if as_json:
         write_json(data)
         return
-    rows = [
-        (
-            f"{process['kind']} {process['pid']}@{process['host']}",
-            process["version"],
-            process["state"] + (f": {process['reason']}" if process["reason"] else ""),
-            f"{process['driving']} of {process['slots']}",
-            process["queue"],
-            f"{age(process['seen'])} ago",
-            " ".join(process["runs"]),
-        )
-        for process in data["processes"]
-    ]
-    write_lines(table(rows, ("process", "version", "state", "driving", "queue", "seen", "runs")) if rows else [])
+    rows = [("process", "version", "state", "driving", "queue", "seen", "runs")] if data["processes"] else []
+    for one in data["processes"]:
+        state, seen = ": ".join(filter(None, (one["state"], one["reason"]))), f"{age(one['seen'])} ago"
+        name, driving = f"{one['kind']} {one['pid']}@{one['host']}", f"{one['driving']} of {one['slots']}"
+        rows.append((name, one["version"], state, driving, one["queue"], seen, " ".join(one["runs"])))
+    write_lines(table(rows))
     oldest = f", the oldest for {age(data['oldest'])}" if data["pending"] else ""
     tell(f"{'' if rows else 'no server and no worker; '}{counted(data['pending'], 'pending run')}{oldest}")
 
 
 async def process_data(runs: StoredRuns) -> dict[str, Any]:
     """Return the processes that report themselves to a store, and its pending runs, as JSON."""
-    store, now = runs.store, time.time()
-    under_way = RunFilters((Status.PENDING, Status.RUNNING), tries=True)
-    rows = [row async for row in newest_runs(store, under_way, MOST_LOOKED_AT, 1000)]
+    now, filters = time.time(), RunFilters((Status.PENDING, Status.RUNNING), tries=True)
+    rows = [row async for row in newest_runs(runs.store, filters, MOST_LOOKED_AT, 1000)]
     pending = [row.created_at for row in rows if row.status is Status.PENDING and not row.process]
     processes = [
         {
@@ -284,7 +276,7 @@ async def process_data(runs: StoredRuns) -> dict[str, Any]:
             "seen": max(0.0, now - process.seen_at),
             "runs": [row.id for row in rows if row.process == process.id],
         }
-        for process in await store.processes()
+        for process in await runs.store.processes()
     ]
     return {"processes": processes, "pending": len(pending), "oldest": now - min(pending) if pending else None}
 

@@ -153,7 +153,7 @@ class ClusterWorker:
         self._where = where
         self._say = say
         self._driver = Driver(runtime, reopen, say, self._unfit, worker_identity())
-        self.ticker = Ticker(runtime, "worker", self._wake, say, slots=concurrency, driving=lambda: self._driver.runs)
+        self.ticker = Ticker(runtime, "worker", self._wake, say, concurrency, lambda: self._driver.runs)
         self._cluster: Cluster | None = None
         self._ground = ground
         self._read = ground()

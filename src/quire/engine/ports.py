@@ -441,11 +441,9 @@ class Store(Protocol):
 
     async def release(self, lease: Lease) -> None: ...
 
-    async def prune(
-        self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool, most: int | None = None
-    ) -> Pruned:
-        """Remove `most` runs that ended before a moment, and the texts that no run refers to any more. For a
-        run that came with its history, the moment of its arrival counts if that is later than its end."""
+    async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
+        """Remove runs that ended before a moment, and the texts that no run refers to any more. For a run that came
+        with its history, the moment of its arrival counts if that is later than its end."""
         ...
 
     async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:

@@ -92,9 +92,7 @@ class Site:
             hand_over=hand_over,
             report=self.report,
         )
-        self.ticker = Ticker(
-            runtime, "serve", self._continue, self.report, slots=MOST_RUNS, driving=lambda: len(self.runs)
-        )
+        self.ticker = Ticker(runtime, "serve", self._continue, self.report, MOST_RUNS, lambda: len(self.runs))
         self.indexer = RunIndexer(runtime)
         self.webhooks = (
             Webhooks(runtime, link=options.place, allow=options.allow, report=self.report) if options.webhooks else None

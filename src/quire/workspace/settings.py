@@ -65,7 +65,7 @@ class RunSettings(Struct, frozen=True):
     reply_tokens: int = REPLY_TOKENS
     """Tokens of one reply of a model, where its agent or tier does not set `max_tokens`."""
     keep: float | None = None
-    """Seconds after which servers and workers remove a run that has ended and not failed; None for never."""
+    """Seconds for which servers and workers keep a run that has ended, but not failed; None for ever."""
     keep_failed: float | None = None
 
 
@@ -344,15 +344,12 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
         # None means for ever.
         "expiry": mine.expiry is not None and (settings.expiry is None or settings.expiry > mine.expiry),
         "context_budget": (settings.context_budget or 0) > (mine.context_budget or 0),
+        "keep": (settings.keep or inf) < (mine.keep or inf),
+        "keep_failed": (settings.keep_failed or inf) < (mine.keep_failed or inf),
     }
     for key, is_weaker in weaker.items():
-        if key in stated and is_weaker and key in requested:
-            line = f"set [runs] {key} = {requested[key]}, where you have {stated[key]}"
-            yield Excess("limit", f"runs.{key}", str(requested[key]), line)
-    for key in ("keep", "keep_failed"):
-        yours, shorter = (inf if kept is None else kept for kept in (getattr(mine, key), getattr(settings, key)))
-        if key in requested and shorter < yours:
-            line = f"set [runs] {key} = {requested[key]}: remove runs so long after they ended"
+        if is_weaker and key in requested and (key in stated or key.startswith("keep")):
+            line = f"set [runs] {key} = {requested[key]}, where you have {stated.get(key, 'no limit')}"
             yield Excess("limit", f"runs.{key}", str(requested[key]), line)
 
 

@@ -51,7 +51,7 @@ _LOCKS = """
 # drive it is refused.
 _ENDED = f"""
     SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
-        SELECT id, n FROM runs WHERE {{}} ORDER BY n LIMIT ? FOR UPDATE SKIP LOCKED
+        SELECT id, n FROM runs WHERE {{}} ORDER BY n FOR UPDATE SKIP LOCKED
     ) ended
 """
 _LAST_ROW = "FROM journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1"

@@ -89,17 +89,13 @@ class PostgresStore(SqlStore):
     async def foreign_writes(self) -> int | None:
         return None
 
-    async def prune(
-        self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool, most: int | None = None
-    ) -> Pruned:
-        parameters = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before, most)
-        if most is not None and not await self._rows(PostgresStatements.ENDED_BEFORE, parameters):
-            return Pruned(in_file=False)
+    async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
+        parameters = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before)
         pruned = await _prune(self._server, PostgresStatements.ENDED_BEFORE, parameters, dry_run=dry_run)
         return pruned if dry_run or not vacuum else replace(pruned, given_back=await _vacuum(self._server))
 
     async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
-        parameters = (list(runs), [status.value for status in contract.ENDED], self._now(), None)
+        parameters = (list(runs), [status.value for status in contract.ENDED], self._now())
         return await _prune(self._server, PostgresStatements.ENDED_RUNS, parameters, dry_run=dry_run)
 
     async def backup(self, to: Path) -> int:

@@ -28,7 +28,7 @@ _ENDED_BEFORE = """
     SELECT id, n FROM runs
     WHERE (status IN (SELECT value FROM json_each(?)) AND max(updated_at, coalesce(taken_in_at, 0)) < ?)
         OR (? AND status IN ('paused', 'awaiting_input') AND expires_at < ?)
-    ORDER BY n LIMIT ?
+    ORDER BY n
 """
 _ENDED = """
     SELECT id, n FROM runs
@@ -48,12 +48,9 @@ _REFERRED = """
 _STRAY_LETTERS = "DELETE FROM letters WHERE run = ? AND recipient NOT IN (SELECT id FROM runs)"
 
 
-def ended_before(
-    database: Database, before: float, statuses: Collection[Status], most: int | None
-) -> list[tuple[str, int]]:
-    """Return the ids and numbers of the runs that ended with these statuses before a moment, up to a number."""
-    words, limit = encode([status.value for status in statuses]), -1 if most is None else most
-    parameters = (words, before, Status.EXPIRED in statuses, before, limit)
+def ended_before(database: Database, before: float, statuses: Collection[Status]) -> list[tuple[str, int]]:
+    """Return the ids and numbers of the runs that ended with these statuses before a moment."""
+    parameters = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses, before)
     return [(run, number) for run, number in database.rows(_ENDED_BEFORE, parameters)]
 
 

@@ -28,6 +28,7 @@ from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import encode
 
 if TYPE_CHECKING:
+    from quire.stores.occurrences import Process
     from quire.stores.rows import OwnedRun
     from quire.stores.run_pages import Condition
     from quire.stores.sqlite.writer import OwnerLocks, Writer
@@ -83,20 +84,12 @@ class SqliteStore(SqlStore):
         older = self._database.older
         return int(versions[0][0]) + (older.made if older else 0) if versions else 0
 
-    async def prune(
-        self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool, most: int | None = None
-    ) -> Pruned:
+    async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         from quire.stores.sqlite import archive  # only for verbs about the whole file
 
         if not self._database.exists():
             return Pruned()
-
-        def find() -> list[tuple[str, int]]:
-            return archive.ended_before(self._database, before, statuses, most)
-
-        if most is not None and not find():  # to look for texts without a run takes long
-            return Pruned()
-        pruned = await self._remove(find, dry_run)
+        pruned = await self._remove(lambda: archive.ended_before(self._database, before, statuses), dry_run)
         return pruned if dry_run or not vacuum else replace(pruned, given_back=archive.vacuum(self._database))
 
     async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
@@ -151,8 +144,9 @@ class SqliteStore(SqlStore):
                 return WriteResult(bool(cancel), bool(waiting))
         raise contract.fenced(held.run)
 
-    def _is_ready(self) -> bool:
-        return self._database.is_current()
+    async def beat(self, process: Process) -> None:
+        if self._database.is_current():  # a report alone neither creates nor migrates a file
+            await super().beat(process)
 
     async def _settle(self) -> None:
         self._flush()
