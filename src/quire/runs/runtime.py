@@ -26,6 +26,7 @@ from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
 from quire.runs.drives import Given, apply_amendments, drive_run
 from quire.runs.outcome import RunView
 from quire.runs.pins import PinnedRun, PinnedState, Texts, read_pinned
+from quire.runs.spending import admission, most_cost
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.workspace_gate import open_gate
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from quire.runs.options import RunOptions
     from quire.runs.preflight import Start
     from quire.runs.proven import RunBounds
+    from quire.stores.contract import History
     from quire.values import Value
 
 NOTHING_GIVEN = Given()
@@ -150,12 +152,18 @@ class Runtime(StoredRuns):
         choice: Choice | None = None,
         *,
         run_id: str = "",
+        admitted: bool = False,
     ) -> str:
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
-        performed yet."""
+        performed yet. `admitted` is true if its money is part of that of another run, which was admitted."""
         run = await self.prepared(document, inputs, options, choice, run_id=run_id)
-        await self.store.create(run)
+        await self.store.create(run, None if admitted else admission(self, run))
         return run.id
+
+    async def restore(self, run: NewRun, pins: PinnedState, history: History) -> None:
+        """Create a run with a history, if the budgets admit what it may still cost."""
+        run = replace(run, reserved=most_cost(self, pins))
+        await self.store.restore(run, history, admission(self, run))
 
     async def prepared(
         self,
@@ -180,6 +188,7 @@ class Runtime(StoredRuns):
             source=pins.source,
             lane=pins.lane,
             priority=pins.priority,
+            reserved=most_cost(self, pins),
         )
         return await with_subject(self.store, run)
 
