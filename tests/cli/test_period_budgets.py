@@ -69,7 +69,7 @@ def test_a_model_without_a_price_is_refused(said: Said) -> None:
     budgets('day = 1\n[models.providers.house]\nbase_url = "http://127.0.0.1:9/v1"')
     assert main(["run", "two.md", "--model", "house:small"]) == 2
     err = said()[1]
-    assert "the price of house:small is not known" in err and "no [budgets] in quire.toml" in err
+    assert "the price of house:small is not known" in err and "without [budgets]" in err
 
 
 async def test_a_model_of_this_machine_costs_nothing(workspace: Path) -> None:

@@ -14,7 +14,7 @@ from tests.processes import started
 from quire.engine.ports import Store
 from quire.engine.records import Batch, EffectRecord, NewRun, RunUpdate, Status, Usage
 from quire.errors import LimitReached
-from quire.stores.admission import PeriodBudget, within
+from quire.stores.contract import PeriodBudget, within
 from quire.stores.occurrences import Occurrence
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ import asyncio, sys
 from quire.engine.records import *
 from quire.errors import LimitReached
 from quire.stores import open_store
-from quire.stores.admission import PeriodBudget, within
+from quire.stores.contract import PeriodBudget, within
 
 async def main(place, name):
     store = open_store(place, durability="process")

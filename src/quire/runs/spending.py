@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.engine.ports import Priced
 from quire.errors import LimitReached
-from quire.stores.admission import PeriodBudget, within
+from quire.stores.contract import PeriodBudget, within
 
 if TYPE_CHECKING:
     from quire.engine.records import NewRun
@@ -25,28 +25,24 @@ def most_cost(runtime: Runtime, pins: PinnedState) -> float | None:
     return min(amounts, default=0.0 if is_free else None)
 
 
-def period_budgets(runtime: Runtime, run: NewRun, day_budget: float | None = None) -> list[PeriodBudget]:
-    """Return the budgets that a run has to fit into. `day_budget` is that of its source."""
+def admission(runtime: Runtime, run: NewRun, day_budget: float | None = None) -> Admit | None:
+    """Return the condition that the budgets of the settings, and a `day_budget` of the run's source, have room for it;
+    None without such budgets. Raises `LimitReached` if it is not known what the run may cost."""
     budgets, now = runtime.settings.budgets, runtime.clock.now()
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     day, month = today.timestamp(), today.replace(day=1).timestamp()
-    limits = [
-        ("[budgets] day", budgets.day, day, ""),
-        ("[budgets] month", budgets.month, month, ""),
-        (f"the day_budget of {run.source}", day_budget, day, run.source),
+    periods = [
+        PeriodBudget(name, most, since, source)
+        for name, most, since, source in (
+            ("[budgets] day", budgets.day, day, ""),
+            ("[budgets] month", budgets.month, month, ""),
+            (f"the day_budget of {run.source}", day_budget, day, run.source),
+        )
+        if most is not None
     ]
-    return [PeriodBudget(name, most, since, source) for name, most, since, source in limits if most is not None]
-
-
-def admission(runtime: Runtime, run: NewRun, day_budget: float | None = None) -> Admit | None:
-    """Return the condition under which a run may be created; None if no budget of a period holds for it. Raises
-    `LimitReached` if it is not known what the run may cost."""
-    budgets = period_budgets(runtime, run, day_budget)
-    if not budgets:
-        return None
-    if run.reserved is None:
+    if periods and run.reserved is None:
         raise LimitReached(
-            f"the most that this run may cost is not known, and {budgets[0].name} has to hold: "
+            f"the most that this run may cost is not known, and {periods[0].name} has to hold: "
             "name a budget (--budget USD, or [budgets] run)"
         )
-    return within(budgets, run.reserved, runtime.clock.now())
+    return within(periods, run.reserved or 0.0, now) if periods else None

@@ -32,6 +32,7 @@ from quire.source import Source
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
 from quire.workspace.locate import is_on_shelf
+from quire.workspace.settings import BudgetSettings
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
@@ -71,7 +72,7 @@ async def prepare(
     if options.budget is None:
         options = replace(options, budget=settings.budgets.run)
     # Where a day has a budget, each price has to be known.
-    budget = 0.0 if options.budget is None and settings.budgets.of_periods else options.budget
+    budget = 0.0 if options.budget is None and settings.budgets != BudgetSettings() else options.budget
     _require_json(inputs)
     own = {"safety.spawn.max_pipeline_spawns"} if CALLS in options.limits else set()
     if any(request.kind == "limit" and request.key not in own for request in settings.excess):
@@ -133,8 +134,8 @@ def _with_bounds(
     runtime: Runtime, parts: Parts, options: RunOptions, choice: Choice, values: Mapping[str, Value], calls: int
 ) -> RunOptions:
     """Prove what the run can do at most, and let the driver hold the run to it."""
-    needs_cost = options.budget is None and runtime.settings.budgets.of_periods
-    if not runtime.tells_bounds and not needs_cost and not _reaches_out(parts):
+    is_counted = options.budget is None and runtime.settings.budgets != BudgetSettings()
+    if not runtime.tells_bounds and not is_counted and not _reaches_out(parts):
         # It takes longer to load the analysis than to run a playbook that only asks: once for each step at most.
         return options
     from quire.runs.proven import bounds_of_run

@@ -21,7 +21,6 @@ from quire.plan.uses import OWN, is_built_in, tool_call_problem
 from quire.plan.vocabulary import shell_way, typed_way
 from quire.runs.options import call_limit
 from quire.trust.capabilities import canonical
-from quire.workspace.settings import BudgetSettings
 
 if TYPE_CHECKING:
     from quire.runs.adapters import Models
@@ -121,10 +120,9 @@ def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> 
     for spec in dict.fromkeys(filter(None, specs)):
         if least_price(models, spec) is None:
             key = price_key(spec, models.settings.models)
-            way = "no [budgets] in quire.toml" if models.settings.budgets != BudgetSettings() else "--budget none"
             raise PriceUnknown(
                 f"the price of {key} is not known, so a budget cannot be kept; two ways on:\n"
-                f"{way}, or its prices in the quire.toml of your user folder:\n"
+                f"--budget none without [budgets], or its prices in the quire.toml of your user folder:\n"
                 f'[models.prices."{key}"] with input and output, in dollars per million tokens'
             )
 

@@ -42,7 +42,7 @@ COSTS = """
         WHEN t.total_cost > coalesce(r.reserved, 0.0) THEN t.total_cost
         ELSE coalesce(r.reserved, 0.0) END), 0.0)
 """
-"""What runs have cost, and what those that continue may still cost. Takes the time as of which waits have expired."""
+"""The cost of ended runs, and the most that the others may cost. Takes the time as of which waits have expired."""
 PERIOD = "WHERE r.created_at >= ? AND (? = '' OR r.source = ?)"
 
 

@@ -122,11 +122,6 @@ class BudgetSettings(Struct, frozen=True):
     """The most for all runs that the store has of a day, in UTC."""
     month: float | None = None
 
-    @property
-    def of_periods(self) -> bool:
-        """True if the cost of each run has to be known beforehand."""
-        return self.day is not None or self.month is not None
-
 
 class PipelineEntry(Struct, frozen=True):
     path: str
