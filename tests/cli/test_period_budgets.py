@@ -52,6 +52,16 @@ def test_a_day_has_its_money(said: Said) -> None:
     assert said()[0].count('"id"') == 2
 
 
+def test_a_key_may_be_used_again_once_there_is_money(said: Said) -> None:
+    budgets("day = 0.55")
+    assert main([*RUN, "--budget", "0.60", "--id", "mine"]) == 5
+    assert "not started" in said()[1]
+    budgets("day = 0.65")
+    assert main([*RUN, "--budget", "0.60", "--id", "mine"]) == 0
+    said()
+    assert main([*RUN, "--budget", "0.60", "--id", "mine"]) == 0, "the run of then, which needs no money"
+
+
 def test_a_run_that_names_no_budget_has_that_of_the_settings(said: Said) -> None:
     budgets("run = 0.25")
     assert main([*RUN]) == 5
