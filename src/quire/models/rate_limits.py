@@ -246,7 +246,8 @@ def provider_of(spec: str) -> str:
 
 def limited(model: Model, spec: str, config: ModelSettings) -> Model:
     """Return the model with the limits that hold for it; the model itself if there are none."""
-    provider, gates = provider_of(spec), list["Gate | SharedGate"]()
+    provider = provider_of(spec)
+    gates: list[Gate | SharedGate] = []
     tiers = [
         most
         for name, settings in config.tier_settings.items()

@@ -51,7 +51,7 @@ class SharedGate:
         self._on_server = "://" in place
         self._connection: Any = None
         self._thread = ThreadPoolExecutor(1, "quire limits")
-        """Asks the database. What it has been given is done before the process ends."""
+        """Asks the database, and finishes its work before the process ends."""
         self._held: tuple[str, ...] = ()
         """The places of this process."""
         self._renewal: threading.Timer | None = None

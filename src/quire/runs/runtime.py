@@ -155,7 +155,7 @@ class Runtime(StoredRuns):
         admitted: bool = False,
     ) -> str:
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
-        performed yet. A request with a key that was made before returns its run of then. `admitted` is true if its money
+        performed yet. A request with a key that was made before returns its run of then. The money of an `admitted` run
         is part of that of another run."""
         if not options.key:
             new = await self.prepared(document, inputs, options, choice, run_id=run_id)
