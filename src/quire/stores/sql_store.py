@@ -114,14 +114,16 @@ class SqlStore(ABC):
     def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
         """Tell whether the owner of a running run is alive."""
 
-    async def create(self, run: NewRun) -> None:
-        await self.restore(run, None)
+    async def create(self, run: NewRun, admit: Admit | None = None) -> None:
+        await self.restore(run, None, admit)
 
-    async def restore(self, run: NewRun, history: History | None) -> None:
+    async def restore(self, run: NewRun, history: History | None, admit: Admit | None = None) -> None:
         from quire.stores.transactions import encode_run
 
         new = encode_run(run, self._seal, history)
-        await self._insert(lambda again: self._transactions.create(new, again=again))
+        # Runs that are inserted side by side do not see each other, so none of them could be admitted.
+        insert = self._insert if admit is None else self._transact
+        await insert(lambda again: self._transactions.create(new, admit, again=again))
 
     async def start_once(
         self,

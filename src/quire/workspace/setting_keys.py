@@ -56,6 +56,8 @@ class SettingKey(Struct, frozen=True):
         """How its value is written: `text`, `size` or one of `_FORMS`."""
         if self.key == "assume.NAME":
             return "size"
+        if self.parts[0] == "budgets":
+            return "amount"
         return next((form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text")
 
     @property
@@ -280,6 +282,13 @@ SETTING_KEYS = (
     SettingKey(
         "safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deeply for_each and parallel may nest; 0 for no limit"
     ),
+    SettingKey(
+        "budgets.run",
+        "none",
+        "dollars that a run without `--budget` may cost; in each table a workspace can only lower what you set",
+    ),
+    SettingKey("budgets.day", "none", "dollars for all runs of a store that are started on one day, in UTC"),
+    SettingKey("budgets.month", "none", "the same for a month"),
     SettingKey(
         "sandbox.memory",
         "`4096`",

@@ -117,6 +117,16 @@ class SandboxSettings(Struct, frozen=True):
     """MB of one file that it writes."""
 
 
+class BudgetSettings(Struct, frozen=True):
+    """The table `[budgets]`, in dollars; None for no limit. Of two files the smaller amount counts."""
+
+    run: float | None = None
+    """The budget of a run that names none."""
+    day: float | None = None
+    """The most for all runs that the store has of a day, in UTC."""
+    month: float | None = None
+
+
 class PipelineEntry(Struct, frozen=True):
     path: str
     description: str = ""
@@ -219,6 +229,7 @@ class Settings(Struct, frozen=True):
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     playbooks: Mapping[str, PlaybookSettings] = field(default_factory=dict)
     spawn: SpawnSettings = SpawnSettings()
+    budgets: BudgetSettings = BudgetSettings()
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
