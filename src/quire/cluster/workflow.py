@@ -86,7 +86,7 @@ class RunWorkflow:
 
 @workflow.defn(name=FIRST_WORKFLOW)
 class WaitingRunWorkflow(RunWorkflow):
-    """Version 1: it also waits with its run, for a signal or for the time at which the run expires."""
+    """Version 1: it also lives while its run waits, until a signal comes or the run expires."""
 
     ends = (ENDED,)
 
