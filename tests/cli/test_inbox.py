@@ -15,7 +15,7 @@ from quire.cli.inbox import command
 from quire.cli.runs import listing
 from quire.runs.options import RunOptions
 from quire.stores import DEFAULT_PATH
-from quire.stores.run_pages import MOST_QUESTIONS
+from quire.stores.contract import MOST_QUESTIONS
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]

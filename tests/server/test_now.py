@@ -19,7 +19,7 @@ from quire.engine.records import Status
 from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.server.site import SiteOptions
-from quire.stores.run_pages import MOST_QUESTIONS
+from quire.stores.contract import MOST_QUESTIONS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

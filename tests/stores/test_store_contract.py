@@ -27,7 +27,7 @@ from quire.engine.records import (
 )
 from quire.engine.requests import Failure
 from quire.errors import Fenced, NoSuchRun, QuireError, RunBusy, RunState, StoreError
-from quire.stores.run_pages import MOST_QUESTIONS
+from quire.stores.contract import MOST_QUESTIONS
 
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf

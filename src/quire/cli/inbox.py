@@ -35,7 +35,7 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     from quire.display.run_json import name_data, question_data
     from quire.display.run_page import question_lines
     from quire.display.text import age, one_line
-    from quire.stores.run_pages import MOST_QUESTIONS
+    from quire.stores.contract import MOST_QUESTIONS
 
     questions, total = await runs.store.oldest_questions(MOST_QUESTIONS if as_json else QUESTIONS)
     letters = (await runs.store.letters())[-LETTERS:]
@@ -64,7 +64,7 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
 
 def open_questions(total: int) -> str:
     """Return the number of open questions in words. Beyond a limit they are not counted."""
-    from quire.stores.run_pages import MOST_QUESTIONS
+    from quire.stores.contract import MOST_QUESTIONS
 
     return f"{MOST_QUESTIONS:,}+ open questions" if total > MOST_QUESTIONS else counted(total, "open question")
 

@@ -83,7 +83,7 @@ class StoredRuns:
     async def only(self, verb: Literal["answer", "resume"]) -> str:
         """Return the run that a verb means without a name: the only one that it is for. Raises `NoSuchRun`."""
         if verb == "answer":
-            from quire.stores.run_pages import MOST_QUESTIONS
+            from quire.stores.contract import MOST_QUESTIONS
 
             runs = [question.run for question in (await self.store.oldest_questions(MOST_QUESTIONS))[0]]
         else:

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 MOST_COUNTED = 10_000
 """Counts end here: a larger number is reported as one more than this."""
-MOST_QUESTIONS = 1_000
-"""Counts of open questions end here in the same way."""
 MOST_WORDS = 8
 
 Condition: TypeAlias = tuple[str, Sequence[object]]

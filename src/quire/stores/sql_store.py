@@ -29,16 +29,7 @@ from quire.engine.records import (
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
 from quire.stores.occurrences import Start
-from quire.stores.run_pages import (
-    MOST_QUESTIONS,
-    Condition,
-    JournalPages,
-    RunFilters,
-    RunPage,
-    RunQueries,
-    Sort,
-    cursor,
-)
+from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, Sort, cursor
 from quire.values import clean
 
 if TYPE_CHECKING:
@@ -275,8 +266,8 @@ class SqlStore(ABC):
         rows = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), place[0], *place, limit))
         questions = [row_decoder.question(row) for row in rows]
         if after is None and len(questions) < limit:
-            return questions, min(len(questions), MOST_QUESTIONS + 1)
-        counted = await self._rows(self._sql.COUNT_QUESTIONS, (self._now(), MOST_QUESTIONS + 1))
+            return questions, min(len(questions), contract.MOST_QUESTIONS + 1)
+        counted = await self._rows(self._sql.COUNT_QUESTIONS, (self._now(), contract.MOST_QUESTIONS + 1))
         return questions, int(counted[0][0])
 
     async def expiring(self, since: float, until: float) -> Sequence[str]:

@@ -39,7 +39,8 @@ from quire.operations.questions import listed, rows_of
 from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
-from quire.stores.run_pages import MOST_QUESTIONS, RunFilters
+from quire.stores.contract import MOST_QUESTIONS
+from quire.stores.run_pages import RunFilters
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
