@@ -44,9 +44,9 @@ from quire.cluster.client import (
 )
 from quire.cluster.driver import Attempt, Driver, Later, Reopen
 from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
-from quire.cluster.workflow import RunWorkflow
+from quire.cluster.workflow import RunWorkflow, WaitingRunWorkflow
 from quire.engine.records import RunRow, Status
-from quire.errors import CannotStart, QuireError, StoreError
+from quire.errors import BrokenSeal, CannotStart, QuireError, RunBusy, RunState, StoreError
 from quire.python_process import EndingSignals
 from quire.runs.ticker import Ticker
 from quire.wording import cut
@@ -84,6 +84,10 @@ class Sweep:
     async def once(self) -> int:
         """Sweep once and return how many runs were signalled. Raises `StoreError`; if Temporal cannot be reached, this
         is logged and tried again at the next sweep."""
+        for run in await self._store.expiring(0.0, time.time()):
+            with contextlib.suppress(RunState, RunBusy, BrokenSeal):
+                # Acquiring it makes the store record the expiry, which until now only readers inferred.
+                await self._store.release(await self._store.acquire(run))
         still = {(row.id, row.status, row.epoch): row for row in await self._suspects()}
         self._seen = {key: self._seen.get(key, 0) + 1 for key in still}
         moved = 0
@@ -267,7 +271,7 @@ class ClusterWorker:
         return Worker(
             client,
             task_queue=self._where.task_queue,
-            workflows=[RunWorkflow],
+            workflows=[RunWorkflow, WaitingRunWorkflow],
             activities=[DriveActivity(loop, self._driver).drive],
             max_concurrent_activities=self._concurrency,
             max_concurrent_workflow_tasks=4,
