@@ -185,6 +185,31 @@ class NotifySettings(Struct, frozen=True):
     events: tuple[str, ...] = NOTIFY_EVENTS
 
 
+CATCH_UP, OVERLAP, WITHOUT_PEOPLE = ("once", "all", "none"), ("skip", "queue", "allow"), ("park", "default")
+
+
+class TriggerSettings(Struct, frozen=True, omit_defaults=True):
+    """A table `[triggers.NAME]`. It starts nothing until the user has enabled it; then every change needs that again.
+    Exactly one of its sources is set."""
+
+    run: str
+    cron: str = ""
+    every: float | None = None
+    zone: str = "UTC"
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    """Literals, or `{"expr": TEXT}`."""
+    when: str = ""
+    budget: float | None = None
+    day_budget: float | None = None
+    catch_up: str = "once"
+    window: float = 86_400.0
+    """The seconds after which an occurrence is missed."""
+    overlap: str = "skip"
+    questions: str = "park"
+    allow: tuple[str, ...] = ()
+    model: str | None = None
+
+
 class Excess(Struct, frozen=True):
     """A setting of the workspace that goes beyond the user's own: `key` as in the docs, `value` as requested."""
 
@@ -221,6 +246,7 @@ class Settings(Struct, frozen=True):
     listeners: int = LISTENERS
     """Event streams that `quire serve` keeps open at once."""
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    triggers: Mapping[str, TriggerSettings] = field(default_factory=dict)
     notify: NotifySettings | None = None
     http: tuple[HostHeaders, ...] = ()
     """Headers that the user adds to requests; read from the user's own file only."""

@@ -14,12 +14,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.patterns import late_pattern
+from quire.values import InvalidValue, encode
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
+    CATCH_UP,
     LISTENERS,
     NOTIFY_EVENTS,
+    OVERLAP,
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
+    WITHOUT_PEOPLE,
     ClusterSettings,
     NotifySettings,
     PipelineEntry,
@@ -28,6 +32,7 @@ from quire.workspace.settings import (
     ServerMark,
     SpawnSettings,
     TemporalAccess,
+    TriggerSettings,
     WebhookSettings,
     table_in,
 )
@@ -41,6 +46,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=str)
 P = ParamSpec("P")
 
+_TRIGGER = late_pattern(r"[A-Za-z0-9_-]{1,60}")
 _WEBHOOK_URL = late_pattern(r"https?://[^/\s]+(/\S*)?")
 
 
@@ -114,6 +120,10 @@ class Table(Struct):
         self._wrong(key, "a table", value)
         return Table(self.file, name, {}, self.problems)
 
+    def values(self, key: str) -> Mapping[str, object]:
+        """Return a table of JSON values."""
+        return self._take(key, "a table of JSON values", _values) or {}
+
     def tables(self, key: str) -> dict[str, Table]:
         """Return the tables of a table whose keys are chosen by the user."""
         outer = self.table(key)
@@ -160,6 +170,14 @@ def _texts(value: object) -> tuple[str, ...] | None:
     if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
         return tuple(value)
     return None
+
+
+def _values(value: object) -> Mapping[str, object] | None:
+    try:
+        encode(value)  # type: ignore[arg-type]  # it says whether the value is JSON: a date is not
+    except InvalidValue:
+        return None
+    return value if isinstance(value, Mapping) else None
 
 
 def _amount(value: object) -> float | None:
@@ -342,6 +360,42 @@ def read_notify(table: Table) -> NotifySettings | None:
         table.wrong("needs a command: a list with a program and its arguments")
     events = _some_of(table, "events", NOTIFY_EVENTS)
     return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
+
+
+SOURCES = ("cron", "every")
+"""The keys of a trigger that say when it fires."""
+
+
+@whole_table
+def read_trigger(table: Table) -> TriggerSettings:
+    """Read a table `[triggers.NAME]`."""
+    name, default = table.name.rpartition(".")[2], TriggerSettings("")
+    if not _TRIGGER.fullmatch(name):
+        table.wrong("a name has at most 60 letters, digits, - and _")
+    if "run" not in table.data:
+        table.wrong("needs run: the document, as `quire run` takes it")
+    if len([key for key in SOURCES if key in table.data]) != 1:
+        table.wrong(f"needs one of {', '.join(SOURCES)}")
+    every = table.duration("every")
+    if every is not None and every % 1:
+        table.wrong("every: whole seconds, 1 s or more")
+    inputs = table.values("inputs")
+    return TriggerSettings(
+        run=table.text("run") or "",
+        cron=table.text("cron") or "",
+        every=every,
+        zone=table.text("zone") or default.zone,
+        inputs=inputs,
+        when=table.text("when") or "",
+        budget=table.amount("budget"),
+        day_budget=table.amount("day_budget"),
+        catch_up=table.choice("catch_up", CATCH_UP) or default.catch_up,
+        window=table.duration("window") or default.window,
+        overlap=table.choice("overlap", OVERLAP) or default.overlap,
+        questions=table.choice("questions", WITHOUT_PEOPLE) or default.questions,
+        allow=table.texts("allow"),
+        model=table.text("model"),
+    )
 
 
 @whole_table
