@@ -55,6 +55,10 @@ class RunOptions(Struct, frozen=True):
     """True to start although a document has findings that stop a run. Only a person, or a person's program, sets it."""
     accepted: tuple[str, ...] = ()
     """Codes of such findings that the user has accepted for an earlier run."""
+    source: str = ""
+    """See `PinnedState`, like the next two."""
+    lane: str = ""
+    priority: int = 0
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)

@@ -135,10 +135,13 @@ SHAPES: Mapping[str, Shape] = {
     "proven": _is_map_of(_is_amount),
     "forced": _are_texts,
     "until": _is_text,
+    "source": _is_text,
+    "lane": _is_text,
+    "priority": _is_amount,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "lane", "priority")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -229,6 +232,10 @@ class PinnedState(Struct, frozen=True):
     """Codes of findings that would have stopped the run."""
     until: str = ""
     """The path of the step after which a try ends; empty for other runs."""
+    source: str = ""
+    """What started it, if no person at a terminal did: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`."""
+    lane: str = ""
+    priority: int = 0
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""

@@ -153,12 +153,35 @@ class Runtime(StoredRuns):
     ) -> str:
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
         performed yet."""
+        run = await self.prepared(document, inputs, options, choice, run_id=run_id)
+        await self.store.create(run)
+        return run.id
+
+    async def prepared(
+        self,
+        document: Document,
+        inputs: Mapping[str, Value],
+        options: RunOptions,
+        choice: Choice | None = None,
+        *,
+        run_id: str = "",
+    ) -> NewRun:
+        """Do the same without creating the row: for runs that are created together with the claim of an occurrence."""
         pins, texts = await prepare(self, document, inputs, options, choice)
         now, title = self.clock.now(), document.runnable().title
-        run = run_id or new_run_id(now)
-        made = NewRun(run, title, document.format, document.name, now, pins.as_json(), texts)
-        await self.store.create(await with_subject(self.store, made))
-        return run
+        run = NewRun(
+            run_id or new_run_id(now),
+            title,
+            document.format,
+            document.name,
+            now,
+            pins.as_json(),
+            texts,
+            source=pins.source,
+            lane=pins.lane,
+            priority=pins.priority,
+        )
+        return await with_subject(self.store, run)
 
     async def drive(
         self,
