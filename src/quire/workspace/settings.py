@@ -175,7 +175,7 @@ class ServerMark(Struct, frozen=True):
     """True if its results must not leave."""
 
 
-NOTIFY_EVENTS = ("run.waiting", "run.completed", "run.failed")
+NOTIFY_EVENTS = ("run.waiting", "run.completed", "run.failed", "trigger.refused")
 
 
 class NotifySettings(Struct, frozen=True):
