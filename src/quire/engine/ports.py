@@ -301,7 +301,7 @@ class Store(Protocol):
         ...
 
     async def under_way(self) -> Sequence[tuple[str, str, str]]:
-        """Return the source, the id and the status of pending and running runs that have a source, by source and age."""
+        """Return lane, id and status of the pending and running runs in a lane, by lane and age."""
         ...
 
     async def beat(self, process: Process) -> None:

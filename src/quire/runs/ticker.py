@@ -28,6 +28,7 @@ from quire.stores.run_pages import RunFilters
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
+    from quire.runs.triggers import Triggers
 
 BEAT_SECONDS = 5.0
 SEEN_SECONDS = 15.0
@@ -78,6 +79,9 @@ class Ticker:
         recovery = Recovery(runtime, drive, report, lambda: slots - driving())
         self.add(BEAT_SECONDS, recovery.wake, of_queue=True)
         self.add(SWEEP_SECONDS, recovery.sweep, of_queue=True)
+        self._drive = drive
+        self._triggers: Triggers | None = None
+        self.add(BEAT_SECONDS, self._fire)
 
     def add(self, seconds: float, duty: Duty, *, of_queue: bool = False) -> None:
         """Have a duty done every so many seconds while this process is the oldest fit one; with `of_queue` while it is
@@ -99,6 +103,15 @@ class Ticker:
             await asyncio.gather(*tasks, return_exceptions=True)
             with contextlib.suppress(StoreError, TimeoutError):
                 await asyncio.wait_for(self._runtime.store.leave(self.process.id), LEAVE_SECONDS)
+
+    async def _fire(self, now: float) -> None:
+        """Start the runs of triggers that are due."""
+        if self._triggers is None and await self._runtime.store.triggers():
+            from quire.runs.triggers import Triggers  # it loads the analysis of documents
+
+            self._triggers = Triggers(self._runtime, self._report, "serve" if self.process.kind == "serve" else "")
+        if self._triggers is not None:
+            await self._triggers.tick(now, self._drive)
 
     def be(self, state: ProcessState, reason: str = "") -> None:
         """Report another state at once. Only a fit process does duties."""

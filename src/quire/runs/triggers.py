@@ -12,7 +12,7 @@ import asyncio
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from quire.analysis.lock import file
 from quire.analysis.lock.compare import compare_document
 from quire.analysis.lock.difference_words import told
 from quire.analysis.lock.read import read_lock
-from quire.errors import BadDocument, BadInputs, CannotStart, QuireError, Refused, RunState
+from quire.errors import BadDocument, BadInputs, CannotStart, Fenced, QuireError, Refused, RunBusy, RunState
 from quire.expr import ExpressionError, compile, parse
 from quire.library.interface import input_schema
 from quire.library.lock_check import load_lock, lock_path, require_lock
@@ -67,8 +67,6 @@ MOST_WAITING = 20
 """Runs that wait for people before a trigger starts no more."""
 ON_TIME = 60.0
 """The seconds within which an occurrence counts as on time."""
-AT_ONCE = 4
-"""Triggers that are fired side by side."""
 DAY = 86_400.0
 
 
@@ -160,7 +158,7 @@ _WHEN = "the expression of when"
 
 
 class Consent(Struct, frozen=True):
-    """What a user has agreed to besides the settings of a trigger: the column `envelope`."""
+    """What a user has agreed to besides the settings of a trigger: the column `authority`."""
 
     key: str
     """Of the document in the next."""
@@ -173,7 +171,8 @@ class Proposal(Struct, frozen=True):
     """A trigger as it would be enabled now, with all reasons against that."""
 
     problems: tuple[str, ...]
-    consent: Consent | None = None
+    authority: str = ""
+    digest: str = ""
     may: tuple[str, ...] = ()
     model: str = ""
     most: float | None = None
@@ -210,14 +209,13 @@ class Triggers:
             return "it was not enabled by you: its seal is of another user or folder"
         if trigger is None:
             return "its settings are gone"
-        return "" if row.digest == _digest(trigger, row.envelope) else "its settings have changed since it was enabled"
+        return "" if row.digest == _digest(trigger, row.authority) else "its settings have changed since it was enabled"
 
     def _sealed(self, row: EnabledTrigger) -> str:
         """Return the seal of a row. One of a file in a workspace is worth nothing in a copy of it."""
         settings = self._runtime.settings
         place = "" if is_server(store_place(settings)) else str(settings.workspace.folder)
-        facts = (place, row.name, row.digest, row.envelope, row.enabled_at, row.enabled_by)
-        return self._seal.facts("trigger", *facts)
+        return self._seal.facts("trigger", place, row.name, row.digest, row.authority, row.enabled_at, row.enabled_by)
 
     async def propose(self, name: str, accepted: tuple[str, ...] = ()) -> Proposal:
         """Look for everything that would keep a trigger from starting its document."""
@@ -228,64 +226,63 @@ class Triggers:
         except CannotStart as error:
             problems.append(str(error))
         try:
-            document = self._document(trigger)
-            plan, required = document.runnable(), cast("list[str]", input_schema(document).get("required", []))
+            document = self._document(name, trigger)
             key, lock, locked = await asyncio.to_thread(_locked, settings, document)
-            inputs = inputs_of(trigger, dict.fromkeys(kind_of(trigger).names, time_text(now)))
+            inputs = inputs_of(trigger, dict.fromkeys(kind_of(trigger).names, time_text(now))) or {}
         except QuireError as error:
             return Proposal((*problems, str(error)))
+        required = cast("list[str]", input_schema(document).get("required", []))
         problems += [f"input {input} is not mapped" for input in required if input not in trigger.inputs]
-        if not plan.thread:  # the grants of a directive are in its signature
+        may = tuple(dict.fromkeys(entry.capability for entry in locked.may))
+        if not document.runnable().thread:  # the grants of a directive are in its signature
             grants = default_grants(settings, trigger.allow)
-            needed = dict.fromkeys(entry.capability for entry in locked.may if not grants.includes(entry.capability))
-            problems += [f"{capability} is not granted: allow names its tool" for capability in needed]
+            problems += [
+                f"{needed} is not granted: allow names its tool" for needed in may if not grants.includes(needed)
+            ]
         problems += [f"{unknown}, which it calls, was not found" for unknown in locked.unknown]
-        consent, may = Consent(key, lock, accepted), tuple(dict.fromkeys(entry.capability for entry in locked.may))
+        authority = encode(msgspec.to_builtins(Consent(key, lock, accepted)))
+        proposal = Proposal((), authority, _digest(trigger, authority), may)
         try:
-            new = await self._prepared(name, trigger, document, inputs or {}, accepted)
+            pins = (await self._runtime.prepared(document, inputs, self._options(name, trigger, accepted))).pins
         except QuireError as error:
-            return Proposal((*problems, *(getattr(error, "problems", None) or [str(error)])), consent, may)
-        model = str(new.pins["model"])
-        proof = prove_run(document, settings, inputs or {}, model=model, one_model=bool(new.pins["one_model"]))
+            problems += getattr(error, "problems", None) or [str(error)]
+            return replace(proposal, problems=tuple(dict.fromkeys(problems)))
+        model = str(pins["model"])
+        proof = prove_run(document, settings, inputs, model=model, one_model=bool(pins["one_model"]))
         if trigger.questions == "default":
             asked = (question.place.way for question in proof.proof.questions if not has_default(question))
             problems += [f"step {way} asks without a default, and questions is default" for way in asked]
-        money, most = proof.quantity("money"), proof.most("money")
-        dollars = None if most is None else most / PICODOLLARS
+        money, picodollars = proof.quantity("money"), proof.most("money")
+        most = None if picodollars is None else picodollars / PICODOLLARS
         if money is not None and money.unpriced:
             problems += [f"day_budget: {why}" for why in money.unpriced if trigger.day_budget is not None]
         elif money is not None and most != 0 and trigger.budget is None:
             problems.append("it needs a budget, because its model has a price")
-        elif dollars is not None and trigger.budget is not None and dollars > trigger.budget:
-            problems.append(f"a run may cost ${dollars:.2f}, which is more than its budget of ${trigger.budget:.2f}")
-        return Proposal(tuple(dict.fromkeys(problems)), consent, may, model, dollars)
+        elif most is not None and trigger.budget is not None and most > trigger.budget:
+            problems.append(f"a run may cost ${most:.2f}, which is more than its budget of ${trigger.budget:.2f}")
+        return replace(proposal, problems=tuple(dict.fromkeys(problems)), model=model, most=most)
 
-    async def enable(self, name: str, by: str, accepted: tuple[str, ...] = ()) -> Proposal:
-        """Remember that the user agrees to a trigger as it is now. Raises `Refused` with all reasons against it."""
+    async def enable(self, name: str, seen: str, by: str, accepted: tuple[str, ...] = ()) -> None:
+        """Remember that the user agrees to a trigger as `seen`, the digest of a proposal. Raises `Refused`."""
         proposal, now = await self.propose(name, accepted), self._runtime.clock.now()
-        if proposal.problems or proposal.consent is None:
-            raise Refused(f"trigger {name} is refused:\n" + "\n".join(proposal.problems))
-        envelope = encode(msgspec.to_builtins(proposal.consent))
-        row = EnabledTrigger(name, _digest(self.trigger(name), envelope), envelope, now, now, by, "")
+        if proposal.problems:
+            raise Refused("\n".join([f"trigger {name} is refused:", *proposal.problems]))
+        if proposal.digest != seen:
+            raise Refused(f"trigger {name} is not what was shown: look at it again")
+        row = EnabledTrigger(name, seen, proposal.authority, now, now, by, "")
         await self._store.enable(replace(row, seal=self._sealed(row)))
-        return proposal
 
-    def _document(self, trigger: TriggerSettings) -> Document:
-        folder = self._runtime.settings.workspace.folder
-        file = folder / trigger.run
-        return document_of((relative_to_here(file) or str(file)) if file.is_file() else trigger.run, folder)
-
-    async def _prepared(
-        self,
-        name: str,
-        trigger: TriggerSettings,
-        document: Document,
-        inputs: Mapping[str, Value],
-        accepted: tuple[str, ...],
-    ) -> NewRun:
+    def _document(self, name: str, trigger: TriggerSettings) -> Document:
         if name in table_in(self.settings.requested, "triggers"):
             require_trusted(self.settings)
-        options = RunOptions(
+        folder = self._runtime.settings.workspace.folder
+        file = folder / trigger.run
+        document = document_of((relative_to_here(file) or str(file)) if file.is_file() else trigger.run, folder)
+        document.runnable()
+        return document
+
+    def _options(self, name: str, trigger: TriggerSettings, accepted: tuple[str, ...]) -> RunOptions:
+        return RunOptions(
             model=trigger.model,
             unattended=trigger.questions == "default",
             allow=trigger.allow,
@@ -293,8 +290,8 @@ class Triggers:
             door=self._door,
             accepted=accepted,
             source=source_of(name),
+            lane="" if trigger.overlap == "allow" else source_of(name),
         )
-        return replace(await self._runtime.prepared(document, inputs, options), reserved=trigger.budget)
 
     async def fire(
         self, name: str, key: str, *, due: float = 0.0, facts: Mapping[str, Value] | None = None, moves: bool = False
@@ -304,27 +301,24 @@ class Triggers:
         row, trigger, why = (await self.rows()).get(name, (None, self.trigger(name), "it is not enabled"))
         if row is None or trigger is None or why:
             raise RunState(f"trigger {name} starts nothing: {why}")
-        due = due or self._runtime.clock.now()
-        new: NewRun | None = None
+        due, new, reason = due or self._runtime.clock.now(), None, "when is false"
         state: StartState = "skipped"
-        reason = "when is false"
         try:
             inputs = inputs_of(trigger, {"due": time_text(due, trigger.zone), **(facts or {})})
             if inputs is not None:
-                document, consent = self._document(trigger), msgspec.json.decode(row.envelope, type=Consent)
+                document, consent = self._document(name, trigger), msgspec.json.decode(row.authority, type=Consent)
                 await asyncio.to_thread(_require_covered, self.settings, document, consent)
-                new = await self._prepared(name, trigger, document, inputs, consent.accepted)
+                options = self._options(name, trigger, consent.accepted)
+                new = replace(await self._runtime.prepared(document, inputs, options), reserved=trigger.budget)
                 state, reason = "started", ""
         except (Refused, BadDocument, BadInputs) as error:
             state, reason = "refused", str(error)
-        occurrence, admit = (
-            Occurrence(source_of(name), key, due=due),
-            partial(self._admit, row, trigger, new, moves and due),
-        )
+        admit = partial(self._admit, row, trigger, new, due if moves else 0.0)
+        occurrence = Occurrence(source_of(name), key, due=due)
         start, is_new = await self._store.start_once(new, occurrence, admit, state=state, reason=reason)
         if moves and not is_new:
             await self._store.move_trigger(name, row.cursor, max(row.cursor, due))
-        if is_new and start.state == "refused":
+        if is_new and state == "refused":
             self._report(f"trigger {name} is refused: {reason}")
             announce_refusal(self._runtime, name, reason)
         return start, is_new
@@ -352,36 +346,45 @@ class Triggers:
             return f"day_budget is ${trigger.day_budget:.2f}, and its runs of today may cost ${spent:.2f}"
         return ""
 
-    async def tick(self, now: float) -> list[str]:
-        """Settle all due times, and return the runs to drive now: where they may not overlap, the oldest pending one
-        of a trigger that has none under way."""
-        rows, few, pending = await self.rows(), asyncio.Semaphore(AT_ONCE), list[str]()
-        await asyncio.gather(*(self._settle(row, of, now, few) for row, of, why in rows.values() if of and not why))
-        for source, group in itertools.groupby(await self._store.under_way(), key=lambda run: run[0]):
-            runs, (_, trigger, _) = list(group), rows.get(source.removeprefix(PREFIX), (None, None, ""))
-            waits = [run for _, run, status in runs if status == "pending"]
-            if trigger is not None and trigger.overlap == "allow":
-                pending += waits
-            elif source.startswith(PREFIX) and len(waits) == len(runs):
-                pending += waits[:1]
-        return pending
+    async def tick(self, now: float, drive: Callable[[str], Awaitable[object]]) -> list[str]:
+        """Settle all due times, and drive the runs that have just started, or, where they may not overlap, the oldest
+        that waits while none is under way. Return them."""
+        runs: list[str] = []
+        for row, trigger, why in (await self.rows()).values():
+            if trigger is not None and not why:
+                await self._tried(row.name, self._settle(row, trigger, now, runs))
+        lanes: dict[str, list[tuple[str, str]]] = {}
+        for lane, run, status in await self._store.under_way():
+            lanes.setdefault(lane, []).append((run, status))
+        for lane, waits in lanes.items():
+            if lane.startswith(PREFIX) and all(status == "pending" for _, status in waits):
+                runs.append(waits[0][0])
+        for run in runs:
+            await self._tried(run, drive(run))
+        return runs
 
-    async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float, few: asyncio.Semaphore) -> None:
-        async with few:
-            try:
-                if row.cursor > now + ON_TIME:  # the clock was wrong; what was claimed stays claimed
-                    await self._store.move_trigger(row.name, row.cursor, now)
-                    return
-                missed, times = look(trigger, row.cursor, now)
-                if missed:
-                    await self._miss(row, *missed)
-                for time in times:
-                    await self.fire(row.name, time_text(time), due=time, moves=True)
-                self._failed.discard(row.name)
-            except QuireError as error:
-                if row.name not in self._failed:
-                    self._report(f"trigger {row.name} has failed, and is tried again: {error}")
-                self._failed.add(row.name)
+    async def _tried(self, name: str, work: Awaitable[object]) -> None:
+        """Report the first failure of a trigger or a run. The next tick tries it again."""
+        try:
+            await work
+            self._failed.discard(name)
+        except (RunBusy, Fenced):
+            return
+        except QuireError as error:
+            if name not in self._failed:
+                self._report(f"{name} has failed, and is tried again: {error}")
+            self._failed.add(name)
+
+    async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float, runs: list[str]) -> None:
+        """Settle the due times of one trigger, and add the runs that need not wait for others."""
+        if row.cursor > now + ON_TIME:  # the clock was wrong; what was claimed stays claimed
+            return await self._store.move_trigger(row.name, row.cursor, now)
+        missed, times = look(trigger, row.cursor, now)
+        if missed:
+            await self._miss(row, *missed)
+        for time in times:
+            start, is_new = await self.fire(row.name, time_text(time), due=time, moves=True)
+            runs += [start.run] if is_new and start.run and trigger.overlap == "allow" else []
 
     async def _miss(self, row: EnabledTrigger, first: float, until: float) -> None:
         """Claim together all due times up to a time as missed."""
@@ -396,8 +399,8 @@ class Triggers:
         await self._store.start_once(None, occurrence, admit, state="missed", reason="nothing started them in time")
 
 
-def _digest(trigger: TriggerSettings, envelope: str) -> str:
-    return fingerprint([msgspec.to_builtins(trigger), envelope])
+def _digest(trigger: TriggerSettings, authority: str) -> str:
+    return fingerprint([msgspec.to_builtins(trigger), authority])
 
 
 def _locked(settings: Settings, document: Document, old: Lock | None = None) -> tuple[str, str, LockedDocument]:

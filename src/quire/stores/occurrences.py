@@ -44,7 +44,7 @@ class EnabledTrigger(Struct, frozen=True):
     name: str
     digest: str
     """Of the settings of the trigger and of the next."""
-    envelope: str
+    authority: str
     """What the document might do and cost when the user agreed."""
     cursor: float
     """The time up to which its occurrences are settled."""

@@ -186,11 +186,11 @@ class Statements(ABC):
         SELECT source, key, request, due, at, state, reason, run FROM starts
         WHERE (? = '' OR source = ?) AND (? = '' OR state = ?) ORDER BY at DESC, key DESC LIMIT ?
     """
-    TRIGGERS = "SELECT name, digest, envelope, cursor, enabled_at, enabled_by, seal FROM triggers ORDER BY name"
+    TRIGGERS = "SELECT name, digest, authority, cursor, enabled_at, enabled_by, seal FROM triggers ORDER BY name"
     PUT_TRIGGER = """
-        INSERT INTO triggers (name, digest, envelope, cursor, enabled_at, enabled_by, seal)
+        INSERT INTO triggers (name, digest, authority, cursor, enabled_at, enabled_by, seal)
         VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, envelope = excluded.envelope,
+        ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, authority = excluded.authority,
             cursor = excluded.cursor, enabled_at = excluded.enabled_at, enabled_by = excluded.enabled_by,
             seal = excluded.seal
     """
@@ -206,8 +206,8 @@ class Statements(ABC):
         ORDER BY created_at, n
     """
     UNDER_WAY = """
-        SELECT source, id, status FROM runs WHERE status IN ('pending', 'running') AND source IS NOT NULL
-        ORDER BY source, created_at, n
+        SELECT lane, id, status FROM runs WHERE lane IS NOT NULL AND status IN ('pending', 'running')
+        ORDER BY lane, created_at, n
     """
     COMMITTED: str
     """The dollars that the runs of a source since a time have cost, or may still cost."""
