@@ -96,7 +96,7 @@ def _cron(trigger: TriggerSettings, after: float) -> Iterator[float]:
                 yield due
     except CronSimError as error:
         raise CannotStart(f"cron {trigger.cron}: {error}") from None
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         raise CannotStart(f"zone {trigger.zone} does not exist: a zone is written like Europe/Berlin") from None
 
 
@@ -228,7 +228,8 @@ class Triggers:
         try:
             document = self._document(name, trigger)
             key, lock, locked = await asyncio.to_thread(_locked, settings, document)
-            inputs = inputs_of(trigger, dict.fromkeys(kind_of(trigger).names, time_text(now))) or {}
+            facts = dict.fromkeys(kind_of(trigger).names, time_text(now))
+            inputs = inputs_of(trigger, facts) or inputs_of(replace(trigger, when=""), facts) or {}
         except QuireError as error:
             return Proposal((*problems, str(error)))
         required = cast("list[str]", input_schema(document).get("required", []))
