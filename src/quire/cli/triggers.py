@@ -1,4 +1,4 @@
-"""`quire triggers`: list, check and enable what starts documents at times, and start it now."""
+"""`quire triggers`: list, check, enable and fire triggers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def command(
 ) -> None:
     """Start documents at times, unattended: the tables [triggers.NAME] of quire.toml.
 
-    Without a verb: when each fires next, and what came of the last time. check: all reasons against one, and what its
-    runs may do and cost (exit 6 if it is refused). enable: show the same and let it start runs; disable: not any more.
-    fire: start a run now. fires: what came of each occurrence. quire serve and quire worker start what is due; tick
-    does it once, for cron and systemd timers.
+    Without a verb: the next time and the last result of each. check: all reasons against one, and the bounds of its
+    runs (exit 6 if it is refused). enable: show the same and let it start runs; disable: not any more. fire: start a
+    run now. fires: the result of each occurrence. quire serve and quire worker start what is due; tick does it once,
+    for cron and systemd timers.
     """
     from quire.operations import triggers
 

@@ -44,7 +44,7 @@ VERBS: dict[str, Verb] = {
     "resume": Verb(
         "quire.cli.resume:resume_command", "Run", "Continue a stopped or failed run", "runs", "PAID, WRITES"
     ),
-    "triggers": Verb("quire.cli.triggers", "Run", "Start documents at times, unattended", "triggers", "PAID, WRITES"),
+    "triggers": Verb("quire.cli.triggers", "Run", "Start documents at times, unattended", "running", "PAID, WRITES"),
     "serve": Verb("quire.cli.serve:serve_command", "Share", "Web page and HTTP API", "serve", "PAID, WRITES"),
     "mcp": Verb(
         "quire.cli.serve:mcp_command", "Share", "Offer documents as tools to AI agents", "ai-agents", "PAID, WRITES"

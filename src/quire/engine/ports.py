@@ -297,7 +297,7 @@ class Store(Protocol):
     async def disable(self, name: str) -> None: ...
 
     async def move_trigger(self, name: str, cursor: float, to: float) -> None:
-        """Move the cursor of a trigger, if nobody has moved it since."""
+        """Move the cursor of a trigger, if it still stands there."""
         ...
 
     async def under_way(self) -> Sequence[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""Operations on triggers: list, check, enable, disable, fire, tick, and what came of their occurrences.
+"""Operations on triggers: list, check, enable, disable, fire and tick; and list the claims of their occurrences.
 
 No tool of an MCP server enables a trigger: a person does.
 """
@@ -40,7 +40,9 @@ class EnableTrigger(CheckTrigger, frozen=True, kw_only=True):
 
 
 class ListFires(SomeTriggers, frozen=True, kw_only=True):
-    state: Annotated[str, words("", "started", "skipped", "missed", "refused")] = ""
+    state: Annotated[
+        str, words("", "started", "skipped", "missed", "refused"), Meta(description="Only claims in this state.")
+    ] = ""
     limit: Limit = 50
 
 
@@ -49,7 +51,7 @@ def _next(host: Host, trigger: TriggerSettings | None, most: int) -> list[Value]
     return [time_text(time, trigger.zone if trigger else "UTC") for time in itertools.islice(times, most)]
 
 
-@operation("The triggers: when each fires next, and what came of the last time.", SomeTriggers, _LIST)
+@operation("The triggers with their next times and their last claims.", SomeTriggers, _LIST)
 async def list_triggers(host: Host, given: SomeTriggers) -> Value:
     triggers = Triggers(host.runtime)
     listed: list[Value] = []
@@ -66,7 +68,7 @@ async def list_triggers(host: Host, given: SomeTriggers) -> Value:
 
 
 @operation(
-    "All reasons against a trigger, and what its runs may do and cost.",
+    "All reasons against a trigger, and the bounds of its runs.",
     CheckTrigger,
     shape(problems=Names, digest=str, may=Names, model=str, most=float | None, next=Names),
 )
@@ -101,7 +103,7 @@ async def fire_trigger(host: Host, given: OfTrigger) -> Value:
     return dict(to_builtins(start))
 
 
-@operation("What came of the occurrences of triggers, newest first.", ListFires, _FIRES)
+@operation("The claims of the occurrences of triggers, newest first.", ListFires, _FIRES)
 async def list_fires(host: Host, given: ListFires) -> Value:
     source = source_of(given.name)
     starts = await host.runtime.store.starts(source if given.name else "", given.state, given.limit)

@@ -116,7 +116,7 @@ def kind_of(trigger: TriggerSettings) -> Kind:
 
 
 class Look(NamedTuple):
-    """What is to be done about the due times since the last look."""
+    """The due times since the last look, divided."""
 
     missed: tuple[float, float] | None
     """The first due time that starts nothing, and the time until which this holds for all."""
@@ -158,7 +158,7 @@ _WHEN = "the expression of when"
 
 
 class Consent(Struct, frozen=True):
-    """What a user has agreed to besides the settings of a trigger: the column `authority`."""
+    """The consent of a user to the document of a trigger: the column `authority`."""
 
     key: str
     """Of the document in the next."""
@@ -378,7 +378,7 @@ class Triggers:
 
     async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float, runs: list[str]) -> None:
         """Settle the due times of one trigger, and add the runs that need not wait for others."""
-        if row.cursor > now + ON_TIME:  # the clock was wrong; what was claimed stays claimed
+        if row.cursor > now + ON_TIME:  # the clock was wrong; claims stay
             return await self._store.move_trigger(row.name, row.cursor, now)
         missed, times = look(trigger, row.cursor, now)
         if missed:

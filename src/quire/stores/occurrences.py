@@ -45,7 +45,7 @@ class EnabledTrigger(Struct, frozen=True):
     digest: str
     """Of the settings of the trigger and of the next."""
     authority: str
-    """What the document might do and cost when the user agreed."""
+    """The bounds of the document when the user agreed."""
     cursor: float
     """The time up to which its occurrences are settled."""
     enabled_at: float

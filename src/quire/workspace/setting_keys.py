@@ -321,8 +321,8 @@ SETTING_KEYS = (
         "needed",
         "the document that a trigger starts, as `quire run` takes it; in either file",
     ),
-    SettingKey("triggers.NAME.cron", "–", 'when it fires, as in `"0 6 * * 1-5"`; either this or `every`'),
-    SettingKey("triggers.NAME.every", "–", "or how often: at the multiples of this time since 1970"),
+    SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; either this or `every`'),
+    SettingKey("triggers.NAME.every", "–", "or an interval: it fires at the multiples since 1970"),
     SettingKey("triggers.NAME.zone", '`"UTC"`', 'the time zone of `cron`, as in `"Europe/Berlin"`'),
     SettingKey("triggers.NAME.inputs", "none", 'inputs of the run: values, or `{expr = "…"}` over `due`'),
     SettingKey("triggers.NAME.when", "always", "an expression over the same names: false skips the run"),
@@ -331,13 +331,11 @@ SETTING_KEYS = (
     SettingKey(
         "triggers.NAME.catch_up",
         '`"once"`',
-        "what runs after an outage: the last occurrence, `all` or `none`",
+        "runs after an outage: for the last occurrence, for `all` or for `none`",
         words=CATCH_UP,
     ),
-    SettingKey("triggers.NAME.window", '`"24h"`', "how late an occurrence may still start"),
-    SettingKey(
-        "triggers.NAME.overlap", '`"skip"`', "what happens while an earlier run of it is under way", words=OVERLAP
-    ),
+    SettingKey("triggers.NAME.window", '`"24h"`', "the delay with which an occurrence may still start"),
+    SettingKey("triggers.NAME.overlap", '`"skip"`', "the rule while an earlier run of it is under way", words=OVERLAP),
     SettingKey(
         "triggers.NAME.questions",
         '`"park"`',
