@@ -14,6 +14,11 @@ from quire.runs.outcome import EXIT_FAILED, EXIT_WAITING
 
 _EXITS = {"failed": EXIT_FAILED, "awaiting_input": EXIT_WAITING, "paused": EXIT_WAITING}
 _VERBS = ("check", "enable", "disable", "fire", "fires", "tick")
+_COLUMNS = {
+    "triggers": ("name", "next", "reason", "last"),
+    "fires": ("source", "key", "state", "run", "reason"),
+    "runs": ("id", "status"),
+}
 
 
 @click.command("triggers")
@@ -35,76 +40,49 @@ def command(
     """
     from quire.operations import triggers
 
-    verb, rest = (words[0], words[1:]) if words and words[0] in _VERBS else ("list", words)
-    if len(rest) > 1 or (bool(rest) if verb == "tick" else not rest and verb not in ("list", "fires")):
-        raise click.UsageError(f"{verb} takes no name" if verb == "tick" else f"quire triggers {verb} NAME", context)
-    name = rest[0] if rest else ""
-    given: dict[str, Any] = {} if verb == "tick" else {"name": name}
+    verb, names = (words[0], words[1:]) if words and words[0] in _VERBS else ("list", words)
+    if len(names) > 1 or (verb == "tick" and names) or (verb not in ("list", "fires", "tick") and not names):
+        raise click.UsageError(f"quire triggers {verb}" + " NAME" * (verb != "tick"), context)
+    given: dict[str, Any] = {} if verb == "tick" else {"name": "".join(names)}
+    if verb == "fires":
+        given["state"] = state or ""
     if verb in ("check", "enable"):
         given["accept"] = list(accept)
         data = perform(triggers.check_trigger, given)
+        if data["problems"]:
+            raise Refused("\n".join([f"trigger {names[0]} is refused:", *data["problems"]]))
         if verb == "check" and as_json:
             write_json(data)
-        if data["problems"]:
-            raise Refused("\n".join([f"trigger {name} is refused:", *data["problems"]]))
-        if not as_json:
-            write_lines(map(one_line, _proposed(name, data)))
+            return
+        for key in ("settings", "next", "model", "most", "may") if not as_json else ():
+            write_lines([one_line(f"{key}: {_cell(data[key])}")])
         if verb == "check":
             return
         if not yes and not somebody_is_here():
             raise CannotStart("a person enables a trigger: look at what check shows, then say --yes")
         if not yes and not yes_or_no("Let it start runs by itself? yes or no [no]: "):
-            raise Refused(f"trigger {name} is not enabled")
+            raise Refused(f"trigger {names[0]} is not enabled")
         given["digest"] = data["digest"]
-    elif verb == "fires":
-        given["state"] = state or ""
     work = {"list": triggers.list_triggers, "fires": triggers.list_fires, "tick": triggers.tick_triggers}
     operation: Any = work.get(verb) or getattr(triggers, f"{verb}_trigger")
     data = perform(operation, given)
+    part = next((name for name in _COLUMNS if name in data), "")
+    rows, columns = (data[part], _COLUMNS[part]) if part else ([data], _COLUMNS["fires"])
     if as_json:
         write_json(data)
+    elif rows:
+        write_lines(table([[_cell(row[name]) for name in columns] for row in rows], [*map(str.upper, columns)]))
     else:
-        _print(data)
-    runs = data.get("runs", ())
+        tell("no triggers: quire.toml has no table [triggers.NAME]" if part == "triggers" else "nothing")
     refused = Refused.exit_code if verb == "fire" and not data["run"] else 0
-    context.exit(max((_EXITS.get(run["status"], 0) for run in runs), default=refused))
+    context.exit(max((_EXITS.get(run["status"], 0) for run in data.get("runs", ())), default=refused))
 
 
-def _proposed(name: str, data: Any) -> list[str]:
-    settings, most = data["settings"], "not known" if data["most"] is None else f"${data['most']:.2f}"
-    budgets = f"budget: {settings.get('budget', 'none')}, of a day: {settings.get('day_budget', 'none')}"
-    return [
-        f"{name}: {settings['run']}, {_when(settings)}; next: {', '.join(data['next'])}",
-        f"model: {data['model'] or 'none'}; the most that a run costs: {most}; {budgets}",
-        *(f"may {capability}" for capability in data["may"]),
-    ]
-
-
-def _when(settings: Any) -> str:
-    return f"every {settings['every']:g} s" if "every" in settings else str(settings.get("cron", ""))
-
-
-def _told(start: Any) -> str:
-    return f"{start['state']} {start['run'] or start['reason']}" if start else ""
-
-
-def _print(data: Any) -> None:
-    """Print the answer of an operation: triggers, claims, runs, or one claim."""
-    header, rows = ["STATE"], list[list[str]]()
-    if "state" in data:
-        rows = [[_told(data)]]
-    elif "triggers" in data:
-        header = ["NAME", "WHEN", "NEXT", "LAST"]
-        rows = [
-            [each["name"], _when(each["settings"] or {}), *(each["next"] or [each["reason"]]), _told(each["last"])]
-            for each in data["triggers"]
-        ]
-    elif "fires" in data:
-        header = ["TRIGGER", "OCCURRENCE", "STATE"]
-        rows = [[each["source"].partition(":")[2], each["key"], _told(each)] for each in data["fires"]]
-    elif "runs" in data:
-        header, rows = ["RUN", "STATUS"], [[run["id"], run["status"]] for run in data["runs"]]
-    if rows:
-        write_lines(table([[*map(one_line, row)] for row in rows], header))
-    else:
-        tell("nothing: quire.toml has no table [triggers.NAME]" if "triggers" in data else "nothing")
+def _cell(value: Any) -> str:
+    if isinstance(value, dict) and "state" in value:
+        return one_line(f"{value['state']} {value['run'] or value['reason']}")
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {_cell(part)}" for key, part in value.items())
+    return one_line(
+        ", ".join(map(str, value)) if isinstance(value, list | tuple) else "–" if value is None else str(value)
+    )

@@ -101,11 +101,12 @@ def _cron(trigger: TriggerSettings, after: float) -> Iterator[float]:
 
 
 class Kind(NamedTuple):
-    """A kind of source: the names that expressions may read, and the due times after a time, in order. The last raises
-    `CannotStart` for settings that are wrong."""
+    """A kind of source."""
 
     names: tuple[str, ...]
+    """The names that expressions may read."""
     times: Callable[[TriggerSettings, float], Iterator[float]]
+    """Yields the due times after a time. Raises `CannotStart` for settings that are wrong."""
 
 
 KINDS: Mapping[str, Kind] = {"cron": Kind(("due",), _cron), "every": Kind(("due",), _every)}
@@ -115,26 +116,19 @@ def kind_of(trigger: TriggerSettings) -> Kind:
     return next(kind for name, kind in KINDS.items() if getattr(trigger, name))
 
 
-class Look(NamedTuple):
-    """The due times since the last look, divided."""
-
-    missed: tuple[float, float] | None
-    """The first due time that starts nothing, and the time until which this holds for all."""
-    due: tuple[float, ...]
-
-
-def look(trigger: TriggerSettings, cursor: float, now: float) -> Look:
-    """Divide the due times since the cursor: those beyond the window, or left out by `catch_up`, start nothing."""
+def look(trigger: TriggerSettings, cursor: float, now: float) -> tuple[tuple[float, float] | None, tuple[float, ...]]:
+    """Return the due times since the cursor that start runs. Those beyond the window, or left out by `catch_up`, are
+    before them: the first comes first, with the time until which all start nothing."""
     times = kind_of(trigger).times
     first = next(times(trigger, cursor), math.inf)
     if first > now:
-        return Look(None, ())
+        return None, ()
     since = now - (min(trigger.window, ON_TIME) if trigger.catch_up == "none" else trigger.window)
     due: deque[float] = deque(maxlen=MOST_CAUGHT_UP if trigger.catch_up == "all" else 1)
     # Due times are whole seconds: half of one lies between two.
     due.extend(itertools.takewhile(lambda time: time <= now, times(trigger, max(cursor, since - 0.5))))
     until = due[0] - 0.5 if due else since
-    return Look(None if first > until else (first, until), tuple(due))
+    return None if first > until else (first, until), tuple(due)
 
 
 def inputs_of(trigger: TriggerSettings, facts: Mapping[str, Value]) -> dict[str, Value] | None:
@@ -314,7 +308,7 @@ class Triggers:
                 state, reason = "started", ""
         except (Refused, BadDocument, BadInputs) as error:
             state, reason = "refused", str(error)
-        admit = partial(self._admit, row, trigger, new, due if moves else 0.0)
+        admit = partial(self._admit, row, trigger, new, due if moves else None)
         occurrence = Occurrence(source_of(name), key, due=due)
         start, is_new = await self._store.start_once(new, occurrence, admit, state=state, reason=reason)
         if moves and not is_new:
@@ -325,13 +319,18 @@ class Triggers:
         return start, is_new
 
     def _admit(
-        self, row: EnabledTrigger, trigger: TriggerSettings, new: NewRun | None, due: float, sql: type[Statements]
+        self,
+        row: EnabledTrigger,
+        trigger: TriggerSettings,
+        new: NewRun | None,
+        due: float | None,
+        sql: type[Statements],
     ) -> Steps[str]:
         """Decide in the transaction of the claim. The row of the trigger is locked until its end."""
         held = yield sql.HELD_TRIGGER, (row.name,)
-        if not held or held[0][0] != row.seal:
-            raise RunState(f"trigger {row.name} has been disabled or enabled anew")
-        if due > held[0][1]:
+        if not held or held[0][0] != row.seal or (due is not None and due <= held[0][1]):
+            raise RunState("another process has settled or changed it")
+        if due is not None:
             yield sql.MOVE_TRIGGER, (due, row.name, held[0][1])
         if new is None:
             return ""
@@ -381,23 +380,15 @@ class Triggers:
         if row.cursor > now + ON_TIME:  # the clock was wrong; claims stay
             return await self._store.move_trigger(row.name, row.cursor, now)
         missed, times = look(trigger, row.cursor, now)
-        if missed:
-            await self._miss(row, *missed)
+        if missed is not None:
+            first, until = missed
+            occurrence = Occurrence(source_of(row.name), f"{time_text(first)}..{time_text(until)}", due=first)
+            admit = partial(self._admit, row, trigger, None, until)
+            reason = "nothing started them in time"
+            await self._store.start_once(None, occurrence, admit, state="missed", reason=reason)
         for time in times:
             start, is_new = await self.fire(row.name, time_text(time), due=time, moves=True)
             runs += [start.run] if is_new and start.run and trigger.overlap == "allow" else []
-
-    async def _miss(self, row: EnabledTrigger, first: float, until: float) -> None:
-        """Claim together all due times up to a time as missed."""
-
-        def admit(sql: type[Statements]) -> Steps[str]:
-            if [*(yield sql.HELD_TRIGGER, (row.name,))] != [(row.seal, row.cursor)]:
-                raise RunState("another process has looked at it")
-            yield sql.MOVE_TRIGGER, (until, row.name, row.cursor)
-            return ""
-
-        occurrence = Occurrence(source_of(row.name), f"{time_text(first)}..{time_text(until)}", due=first)
-        await self._store.start_once(None, occurrence, admit, state="missed", reason="nothing started them in time")
 
 
 def _digest(trigger: TriggerSettings, authority: str) -> str:

@@ -13,14 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.plan.vocabulary import REASONING
-from quire.workspace.settings import (
-    CATCH_UP,
-    NOTIFY_EVENTS,
-    OVERLAP,
-    WEBHOOK_EVENTS,
-    WEBHOOK_TEXTS,
-    WITHOUT_PEOPLE,
-)
+from quire.workspace.settings import NOTIFY_EVENTS, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -316,11 +309,7 @@ SETTING_KEYS = (
         "a program and its arguments that are [told](#notify) when a run waits or ends; only in your own file",
     ),
     SettingKey("notify.events", "all", "`run.waiting`, `run.completed`, `run.failed`", words=NOTIFY_EVENTS),
-    SettingKey(
-        "triggers.NAME.run",
-        "needed",
-        "the document that a trigger starts, as `quire run` takes it; in either file",
-    ),
+    SettingKey("triggers.NAME.run", "needed", "the document of a trigger, as `quire run` takes it; in either file"),
     SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; either this or `every`'),
     SettingKey("triggers.NAME.every", "–", "or an interval: it fires at the multiples since 1970"),
     SettingKey("triggers.NAME.zone", '`"UTC"`', 'the time zone of `cron`, as in `"Europe/Berlin"`'),
@@ -328,20 +317,15 @@ SETTING_KEYS = (
     SettingKey("triggers.NAME.when", "always", "an expression over the same names: false skips the run"),
     SettingKey("triggers.NAME.budget", "none", "dollars of one run; needed where a model has a price"),
     SettingKey("triggers.NAME.day_budget", "none", "dollars of all its runs of a day, in UTC"),
-    SettingKey(
-        "triggers.NAME.catch_up",
-        '`"once"`',
-        "runs after an outage: for the last occurrence, for `all` or for `none`",
-        words=CATCH_UP,
+    *(
+        SettingKey(f"triggers.NAME.{name}", f'`"{TRIGGER_WORDS[name][0]}"`', meaning, words=TRIGGER_WORDS[name])
+        for name, meaning in {
+            "catch_up": "runs after an outage: for the last occurrence, for `all` or for `none`",
+            "overlap": "the rule while an earlier run of it is under way",
+            "questions": "wait for a person, or take their `default` as under `--unattended`",
+        }.items()
     ),
     SettingKey("triggers.NAME.window", '`"24h"`', "the delay with which an occurrence may still start"),
-    SettingKey("triggers.NAME.overlap", '`"skip"`', "the rule while an earlier run of it is under way", words=OVERLAP),
-    SettingKey(
-        "triggers.NAME.questions",
-        '`"park"`',
-        "questions wait for a person, or take their `default` as under `--unattended`",
-        words=WITHOUT_PEOPLE,
-    ),
     SettingKey("triggers.NAME.allow", "`[]`", "tools to grant to its runs", names="tool"),
     SettingKey("triggers.NAME.model", "that of the document or the settings", "the model of its runs", names="model"),
     SettingKey(

@@ -185,25 +185,27 @@ class NotifySettings(Struct, frozen=True):
     events: tuple[str, ...] = NOTIFY_EVENTS
 
 
-CATCH_UP, OVERLAP, WITHOUT_PEOPLE = ("once", "all", "none"), ("skip", "queue", "allow"), ("park", "default")
+TRIGGER_WORDS = {
+    "catch_up": ("once", "all", "none"),
+    "overlap": ("skip", "queue", "allow"),
+    "questions": ("park", "default"),
+}
 
 
 class TriggerSettings(Struct, frozen=True, omit_defaults=True):
-    """A table `[triggers.NAME]`. It starts nothing until the user has enabled it; then every change needs that again.
-    Exactly one of its sources is set."""
+    """A table `[triggers.NAME]`, with exactly one source. Nothing starts until the user enables it as it is."""
 
-    run: str
+    run: str = ""
     cron: str = ""
     every: float | None = None
     zone: str = "UTC"
     inputs: Mapping[str, object] = field(default_factory=dict)
-    """Literals, or `{"expr": TEXT}`."""
+    """Values, or `{"expr": TEXT}`."""
     when: str = ""
     budget: float | None = None
     day_budget: float | None = None
     catch_up: str = "once"
     window: float = 86_400.0
-    """The seconds after which an occurrence is missed."""
     overlap: str = "skip"
     questions: str = "park"
     allow: tuple[str, ...] = ()

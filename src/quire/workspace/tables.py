@@ -10,20 +10,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
 from quire.patterns import late_pattern
 from quire.values import InvalidValue, encode
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
-    CATCH_UP,
     LISTENERS,
     NOTIFY_EVENTS,
-    OVERLAP,
+    TRIGGER_WORDS,
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
-    WITHOUT_PEOPLE,
     ClusterSettings,
     NotifySettings,
     PipelineEntry,
@@ -120,9 +118,8 @@ class Table(Struct):
         self._wrong(key, "a table", value)
         return Table(self.file, name, {}, self.problems)
 
-    def values(self, key: str) -> Mapping[str, object]:
-        """Return a table of JSON values."""
-        return self._take(key, "a table of JSON values", _values) or {}
+    def values(self, key: str) -> Mapping[str, object] | None:
+        return self._take(key, "a table of JSON values", _values)
 
     def tables(self, key: str) -> dict[str, Table]:
         """Return the tables of a table whose keys are chosen by the user."""
@@ -369,33 +366,22 @@ SOURCES = ("cron", "every")
 @whole_table
 def read_trigger(table: Table) -> TriggerSettings:
     """Read a table `[triggers.NAME]`."""
-    name, default = table.name.rpartition(".")[2], TriggerSettings("")
-    if not _TRIGGER.fullmatch(name):
+    if not _TRIGGER.fullmatch(table.name.rpartition(".")[2]):
         table.wrong("a name has at most 60 letters, digits, - and _")
-    if "run" not in table.data:
-        table.wrong("needs run: the document, as `quire run` takes it")
-    if len([key for key in SOURCES if key in table.data]) != 1:
-        table.wrong(f"needs one of {', '.join(SOURCES)}")
-    every = table.duration("every")
-    if every is not None and every % 1:
+    if "run" not in table.data or len([key for key in SOURCES if key in table.data]) != 1:
+        table.wrong(f"needs run, the document, and one of {', '.join(SOURCES)}")
+    given = {
+        **{key: table.text(key) for key in ("run", "cron", "zone", "when", "model")},
+        **{key: table.duration(key) for key in ("every", "window")},
+        **{key: table.amount(key) for key in ("budget", "day_budget")},
+        **{key: table.choice(key, words) for key, words in TRIGGER_WORDS.items()},
+        "inputs": table.values("inputs"),
+        "allow": table.texts("allow"),
+    }
+    trigger = convert({key: value for key, value in given.items() if value is not None}, TriggerSettings)
+    if trigger.every is not None and trigger.every % 1:
         table.wrong("every: whole seconds, 1 s or more")
-    inputs = table.values("inputs")
-    return TriggerSettings(
-        run=table.text("run") or "",
-        cron=table.text("cron") or "",
-        every=every,
-        zone=table.text("zone") or default.zone,
-        inputs=inputs,
-        when=table.text("when") or "",
-        budget=table.amount("budget"),
-        day_budget=table.amount("day_budget"),
-        catch_up=table.choice("catch_up", CATCH_UP) or default.catch_up,
-        window=table.duration("window") or default.window,
-        overlap=table.choice("overlap", OVERLAP) or default.overlap,
-        questions=table.choice("questions", WITHOUT_PEOPLE) or default.questions,
-        allow=table.texts("allow"),
-        model=table.text("model"),
-    )
+    return trigger
 
 
 @whole_table
