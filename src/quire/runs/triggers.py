@@ -319,12 +319,7 @@ class Triggers:
         return start, is_new
 
     def _admit(
-        self,
-        row: EnabledTrigger,
-        trigger: TriggerSettings,
-        new: NewRun | None,
-        due: float | None,
-        sql: type[Statements],
+        self, row: EnabledTrigger, of: TriggerSettings, new: NewRun | None, due: float | None, sql: type[Statements]
     ) -> Steps[str]:
         """Decide in the transaction of the claim. The row of the trigger is locked until its end."""
         held = yield sql.HELD_TRIGGER, (row.name,)
@@ -337,13 +332,13 @@ class Triggers:
         source, now = source_of(row.name), self._runtime.clock.now()
         runs = yield sql.UNENDED_OF, (source, now)
         under_way = [run for run, status in runs if status in ("pending", "running")]
-        if under_way and trigger.overlap == "skip":
+        if under_way and of.overlap == "skip":
             return f"run {under_way[0]} is under way"
         if len(runs) - len(under_way) >= MOST_WAITING:
             return f"{MOST_WAITING} of its runs wait"
         ((spent,),) = yield sql.COMMITTED, (source, now - now % DAY)
-        if trigger.day_budget is not None and spent + (new.reserved or 0.0) > trigger.day_budget:
-            return f"day_budget is ${trigger.day_budget:.2f}, and its runs of today may cost ${spent:.2f}"
+        if of.day_budget is not None and spent + (new.reserved or 0.0) > of.day_budget:
+            return f"day_budget is ${of.day_budget:.2f}, and its runs of today may cost ${spent:.2f}"
         return ""
 
     async def tick(self, now: float, drive: Callable[[str], Awaitable[object]]) -> list[str]:
