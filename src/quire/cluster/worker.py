@@ -17,7 +17,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -34,11 +34,9 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from quire import __version__
 from quire.cluster.client import (
     RPC,
-    SEEN_SECONDS,
     Cluster,
     NoAccess,
     connect,
-    pollers,
     reason,
     worker_identity,
 )
@@ -402,15 +400,11 @@ class DriveActivity:
 
     @activity.defn(name=DRIVE)
     async def drive(self, order: Order) -> Outcome:
-        info, here, activity_client = activity.info(), asyncio.get_running_loop(), activity.client()
-        handle = activity_client.get_async_activity_handle(task_token=info.task_token)
+        info, here = activity.info(), asyncio.get_running_loop()
+        handle = activity.client().get_async_activity_handle(task_token=info.task_token)
 
         async def tell(*details: object) -> None:
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_told(handle, *details), here))
-
-        async def workers() -> Collection[str]:
-            listing = _workers(activity_client, info.task_queue)
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(listing, here))
 
         # The epoch under which the previous attempt owned the run, and the workers that could not begin the run.
         epoch, refusals = (*info.heartbeat_details, None, None)[:2]
@@ -419,7 +413,7 @@ class DriveActivity:
             epoch if isinstance(epoch, int) else None,
             tell,
             refusals if isinstance(refusals, dict) else {},
-            workers,
+            self._driver.workers,
         )
         limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
         work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
@@ -454,15 +448,6 @@ class DriveActivity:
             await asyncio.wait({work}, timeout=seconds)
             if not work.done() and self._pulse.beats():
                 activity.heartbeat(attempt.epoch, attempt.refusals)
-
-
-async def _workers(client: Client, queue: str) -> Collection[str]:
-    """Return the workers that ask for runs now. Raises `Later`."""
-    try:
-        times = await pollers(client, queue)
-    except CannotStart as error:
-        raise Later(str(error), 1.0) from None
-    return [name for name, at in times.items() if at > time.time() - SEEN_SECONDS]
 
 
 async def _told(handle: AsyncActivityHandle, *details: object) -> None:
