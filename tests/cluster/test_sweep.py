@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from tests.cluster.test_driver import ASK, STEPS, House, called
 
 from quire.cluster.driver import Attempt
 from quire.cluster.orders import Order
+from quire.engine.records import Batch, RunUpdate, Status
 from quire.errors import CannotStart
 from quire.runs import ticker as module
 from quire.runs.runtime import Runtime
@@ -82,6 +86,19 @@ async def test_answered_and_interrupted_runs_get_a_signal_waiting_ones_none(
     assert sorted(sweep.sent) == sorted([asking, lost])
     drive.cancel()
     await asyncio.gather(drive, return_exceptions=True)
+
+
+async def test_an_expiry_is_recorded(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers see it at once, and those of the row itself after a sweep."""
+    store = house.runtime.store
+    late, early = await house.start(STEPS), await house.start(STEPS)
+    for run, expires_at in ((late, time.time() + 60), (early, time.time() - 1)):
+        lease = await store.acquire(run)
+        await store.park(lease, Batch(update=RunUpdate(Status.AWAITING_INPUT, expires_at=expires_at)))
+        await store.release(lease)
+    await Sweep(house, monkeypatch).once()
+    with contextlib.closing(sqlite3.connect(house.folder / "quire.db")) as file:
+        assert dict(file.execute("SELECT id, status FROM runs")) == {late: "awaiting_input", early: "expired"}
 
 
 async def test_a_signal_that_did_not_arrive_is_sent_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

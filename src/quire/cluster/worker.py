@@ -42,7 +42,7 @@ from quire.cluster.client import (
 )
 from quire.cluster.driver import Attempt, Driver, Later, Reopen
 from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
-from quire.cluster.workflow import RunWorkflow
+from quire.cluster.workflow import RunWorkflow, WaitingRunWorkflow
 from quire.engine.records import Status
 from quire.errors import CannotStart, QuireError, StoreError
 from quire.python_process import EndingSignals
@@ -212,7 +212,7 @@ class ClusterWorker:
         return Worker(
             client,
             task_queue=self._where.task_queue,
-            workflows=[RunWorkflow],
+            workflows=[RunWorkflow, WaitingRunWorkflow],
             activities=[DriveActivity(loop, self._driver).drive],
             max_concurrent_activities=self._concurrency,
             max_concurrent_workflow_tasks=4,

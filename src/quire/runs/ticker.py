@@ -19,12 +19,13 @@ from msgspec.structs import replace
 
 from quire import __version__
 from quire.engine.records import RunRow, Status
-from quire.errors import Fenced, QuireError, RunBusy, StoreError
+from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.stores.occurrences import Process, ProcessState
 from quire.stores.run_pages import RunFilters, newest_runs
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
+    from quire.runs.triggers import Triggers
 
 BEAT_SECONDS, SWEEP_SECONDS, PRUNE_SECONDS = 5.0, 10.0, 3600.0
 SEEN_SECONDS = 15.0
@@ -62,10 +63,12 @@ class Ticker:
         self._alive: Sequence[Process] = ()
         self._tries: dict[tuple[str, int], tuple[int, float]] = {}
         """For each run at its epoch the number of tries, and the time before which it is not tried again."""
+        self._triggers: Triggers | None = None
         self._duties: list[tuple[float, Duty, bool]] = []
         self.add(BEAT_SECONDS, self.wake, of_queue=True)
         self.add(sweep_seconds, self.sweep, of_queue=True)
         self.add(PRUNE_SECONDS, self.prune)
+        self.add(BEAT_SECONDS, self._fire)
 
     def add(self, seconds: float, duty: Duty, *, of_queue: bool = False) -> None:
         """Have a duty done at this interval while this process is the oldest fit process; with `of_queue` while it is
@@ -88,6 +91,15 @@ class Ticker:
             with contextlib.suppress(StoreError, TimeoutError):
                 if self._runtime.store.process:
                     await asyncio.wait_for(self._runtime.store.leave(self.process.id), LEAVE_SECONDS)
+
+    async def _fire(self, now: float) -> None:
+        """Start the runs of triggers that are due."""
+        if self._triggers is None and await self._runtime.store.triggers():
+            from quire.runs.triggers import Triggers  # it loads the analysis of documents
+
+            self._triggers = Triggers(self._runtime, self._report, "serve" if self.process.kind == "serve" else "")
+        if self._triggers is not None:
+            await self._triggers.tick(now, self._drive)
 
     def be(self, state: ProcessState, reason: str = "") -> None:
         """Take another state, and report it at once. Only a fit process does duties."""
@@ -142,6 +154,10 @@ class Ticker:
         filters = RunFilters((Status.PENDING, Status.INTERRUPTED), tries=True)
         rows = [*(await store.page(filters, limit=MOST_READ)).rows]
         if queue:
+            for run in await store.expiring(0.0, now):
+                with contextlib.suppress(RunState, RunBusy, BrokenSeal):
+                    # Acquiring it makes the store record the expiry, which until now only readers inferred.
+                    await store.release(await store.acquire(run))
             answered = await store.named((await store.answered())[:MOST_READ])
             rows += [row for row in answered if row.status is Status.AWAITING_INPUT]
         rows = [row for row in rows if queue or row.source not in ("", "id")]

@@ -40,6 +40,7 @@ from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
 from quire.runs.ticker import is_recent
+from quire.stores.contract import MOST_QUESTIONS
 from quire.stores.run_pages import RunFilters
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
@@ -63,8 +64,6 @@ LETTER = shape(run=Any, recipient=Any, text=Any, at=Any)
 FINDING = shape(what=Name, state=Annotated[str, words("ok", "missing", "problem")], detail=Text)
 WEBHOOK = shape(name=Name, host=Any, events=Any, waiting=Seq, arrived=Seq, lost=Seq)
 DAY = 86_400.0
-MOST_QUESTIONS = 2000
-"""The oldest open questions that are read and put into groups."""
 MOST_GROUPS = 20
 MOST_OF_GROUP = 20
 MOST_STOPPED = 20
