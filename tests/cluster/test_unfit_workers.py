@@ -82,7 +82,7 @@ async def test_a_stale_worker_fails_nothing(town: Town, edit: Callable[[Path], N
     until(lambda: "unfit: " in stale.said(), "the worker does not notice")
     assert reason in stale.said()
     assert "unfit" not in healthy.said()
-    workers = await listed(town, lambda workers: any(worker.state == "unfit" for worker in workers))
+    workers = await listed(town, lambda workers: any(reason in worker.reason for worker in workers))
     assert {worker.pid: worker.state for worker in workers} == {healthy.pid: "fit", stale.pid: "unfit"}
     assert [reason in worker.reason for worker in workers if worker.reason] == [True]
 

@@ -229,14 +229,14 @@ async def test_a_run_left_between_claim_and_drive_is_driven(host: Host) -> None:
     assert host.driven == [run, of_worker]
 
 
-async def test_a_run_that_cannot_continue_is_tried_again_after_a_pause(host: Host) -> None:
+async def test_a_run_that_cannot_continue_is_tried_less_and_less_often(host: Host) -> None:
     run = await host.parked(host.clock.time)
     host.failure = CannotStart("the key is missing")
     ticker = host.process()
     for _ in range(100):
         await ticker.wake(host.clock.time)
         host.steady += 5.0
-    assert host.driven == [run] * 2
+    assert host.driven == [run] * 6
     assert host.reports[0] == f"run {run} cannot continue by itself: the key is missing"
 
 

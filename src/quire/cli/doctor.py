@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import time
@@ -16,6 +17,7 @@ from quire.display.text import folded, one_line
 from quire.errors import BadConfiguration, QuireError
 from quire.runs.doctor import Finding, examine
 from quire.wording import counted
+from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
@@ -38,13 +40,10 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
     """
     workspace = find_workspace(Path.cwd())
     findings = list(examine(workspace))
-    if check:
-        import asyncio
-
-        from quire.workspace.configuration import load_settings
-
-        with contextlib.suppress(BadConfiguration):  # It is among the findings already.
-            findings += asyncio.run(_check(load_settings(workspace)))
+    with contextlib.suppress(BadConfiguration):  # It is among the findings already.
+        settings = load_settings(workspace)
+        findings += asyncio.run(_cluster(settings)) if settings.cluster.temporal else []
+        findings += asyncio.run(_check(settings)) if check else []
     if as_json:
         write_json([finding.data() for finding in findings])
     else:
@@ -53,6 +52,16 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
             detail = folded(one_line(f"{row.what}: {row.detail}"), room, "").replace("\n", f"\n{'':9}")
             write_lines([f"{click.style(f'{row.state:8}', fg=_COLOURS[row.state])} {detail}"])
     context.exit(1 if any(finding.state == "problem" for finding in findings) else 0)
+
+
+async def _cluster(settings: Settings) -> list[Finding]:
+    from quire.cluster.client import connect, require_cluster
+
+    try:
+        client = await connect(require_cluster(settings))
+    except QuireError as error:
+        return [Finding("cluster", "problem", str(error).partition("\n")[0])]
+    return [Finding("cluster", "ok", f"Temporal at {settings.cluster.temporal} takes namespace {client.namespace}")]
 
 
 async def _check(settings: Settings) -> list[Finding]:
@@ -79,8 +88,6 @@ async def _check(settings: Settings) -> list[Finding]:
 
 
 async def _model(settings: Settings) -> Finding:
-    import asyncio
-
     from quire.display.text import duration, money
     from quire.engine.conversation import Message
     from quire.engine.ports import ModelCall
@@ -110,8 +117,6 @@ async def _model(settings: Settings) -> Finding:
 
 
 async def _server(name: str, connection: McpConnection) -> Finding:
-    import asyncio
-
     from quire.display.text import duration
     from quire.tools.mcp import in_one_line
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 RPC = timedelta(seconds=5)
-SEEN_SECONDS = 90.0
-"""Temporal lists a worker for minutes after it has left. A living worker asks for work at least every minute."""
 TASK = timedelta(seconds=5)
 """Time limit for a worker to decide the next action of a workflow. It takes milliseconds, unless the worker is gone."""
 
@@ -124,27 +122,6 @@ def require_cluster(settings: Settings) -> ClusterSettings:
 
 def worker_identity() -> str:
     return f"quire {os.getpid()}@{socket.gethostname()}"
-
-
-async def pollers(client: Client, queue: str) -> dict[str, float]:
-    """Return the identities of the workers that ask a queue for runs to drive, and when each last did. Raises
-    `CannotStart`."""
-    from temporalio.api.enums.v1 import TaskQueueType
-    from temporalio.api.taskqueue.v1 import TaskQueue
-    from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-    from temporalio.service import RPCError
-
-    request = DescribeTaskQueueRequest(
-        namespace=client.namespace,
-        task_queue=TaskQueue(name=queue),
-        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
-    )
-    try:
-        queued = await client.workflow_service.describe_task_queue(request, timeout=RPC)
-    except (RPCError, RuntimeError) as error:
-        raise CannotStart(f"Temporal does not say who works: {reason(error)}") from None
-    times = {poller.identity: poller.last_access_time for poller in queued.pollers}
-    return {name: at.seconds + at.nanos / 1e9 for name, at in times.items()}
 
 
 _MESSAGE = re.compile(r'message: "([^"]{1,500})"')

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from quire.runs.drives import letters_about
 from quire.runs.notify import announce
 from quire.runs.pins import PinnedState, at_breakpoint
 from quire.runs.runtime import Runtime
+from quire.runs.ticker import is_recent
 
 TRIES = 3
 """Attempts for a run that cannot even begin, if no other worker is left to try it."""
@@ -56,7 +58,7 @@ class Attempt:
     It starts as the epoch of the previous attempt: Temporal lost that worker, so an owner with that epoch is
     considered dead. `refusals` are the workers that could not begin the run, each with the number of its attempts.
     `tell` returns once the next attempt would know both, and raises `Later` if that cannot be ensured. `workers`
-    returns the workers that ask for runs.
+    returns the workers that may begin runs.
     """
 
     def __init__(
@@ -129,6 +131,15 @@ class Driver:
     @property
     def runs(self) -> int:
         return len(self._looks)
+
+    async def workers(self) -> Collection[str]:
+        """Return the names of the workers of this queue that may begin runs. Raises `Later`."""
+        try:
+            processes = await self._runtime.store.processes()
+        except StoreError as error:
+            raise Later(str(error), 1.0) from None
+        fit = (process for process in processes if process.state == "fit" and is_recent(process, time.time()))
+        return {f"quire {process.pid}@{process.host}" for process in fit if process.queue == self._runtime.queue}
 
     async def look(self, order: Order, attempt: Attempt) -> Outcome:
         """Drive the run if it is due. Raises `Later`, and no other exception of its own."""

@@ -1,4 +1,4 @@
-"""A worker: take runs from a task queue, drive a limited number at a time, and sweep for runs whose signal was lost.
+"""A worker: take runs from a task queue, drive a limited number at a time, and signal runs whose signal was lost.
 
 It has two loops in two threads. The loop that `run` is called on has the store, the drives and the sweep; the other
 has Temporal, whose heartbeats continue during any computation of a run. A loop that hangs is detected too: it has to
@@ -17,10 +17,10 @@ import os
 import random
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle, Client
@@ -34,93 +34,27 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from quire import __version__
 from quire.cluster.client import (
     RPC,
-    SEEN_SECONDS,
     Cluster,
     NoAccess,
     connect,
-    pollers,
     reason,
     worker_identity,
 )
 from quire.cluster.driver import Attempt, Driver, Later, Reopen
 from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
 from quire.cluster.workflow import RunWorkflow, WaitingRunWorkflow
-from quire.engine.records import RunRow, Status
-from quire.errors import BrokenSeal, CannotStart, QuireError, RunBusy, RunState, StoreError
+from quire.engine.records import Status
+from quire.errors import CannotStart, QuireError, StoreError
 from quire.python_process import EndingSignals
 from quire.runs.ticker import Ticker
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.engine.ports import Store
     from quire.runs.runtime import Runtime
     from quire.workspace.settings import ClusterSettings
 
 
-MOST = 500
 EVERY_SECONDS = 30.0
-
-
-class Signals(Protocol):
-    async def look(self, run: str) -> None: ...
-
-    async def ensure(self, run: str) -> None: ...
-
-
-class Sweep:
-    """Finds runs of one task queue that are due although no signal came: it was lost, or its sender died before.
-
-    A run is signalled at the second sweep in a row that finds it unchanged, then less and less often: every signal is
-    kept in the history of its workflow, and a run may have to wait because all workers are busy.
-    """
-
-    def __init__(self, store: Store, queue: str, signals: Signals, say: Callable[[str], None]) -> None:
-        self._store = store
-        self._queue = queue
-        self._signals = signals
-        self._say = say
-        self._seen: dict[tuple[str, Status, int], int] = {}
-
-    async def once(self) -> int:
-        """Sweep once and return how many runs were signalled. Raises `StoreError`; if Temporal cannot be reached, this
-        is logged and tried again at the next sweep."""
-        for run in await self._store.expiring(0.0, time.time()):
-            with contextlib.suppress(RunState, RunBusy, BrokenSeal):
-                # Acquiring it makes the store record the expiry, which until now only readers inferred.
-                await self._store.release(await self._store.acquire(run))
-        still = {(row.id, row.status, row.epoch): row for row in await self._suspects()}
-        self._seen = {key: self._seen.get(key, 0) + 1 for key in still}
-        moved = 0
-        for key, times in self._seen.items():
-            # At the 2nd sweep, the 4th, the 8th …
-            if times < 2 or times & (times - 1):
-                continue
-            row = still[key]
-            begin: Callable[[str], Awaitable[None]] = (
-                self._signals.ensure if row.status is Status.PENDING else self._signals.look
-            )
-            try:
-                await begin(row.id)
-            except QuireError as error:
-                self._say(f"run {row.id} has stopped: {error}")
-                return moved
-            moved += 1
-        return moved
-
-    async def _suspects(self) -> list[RunRow]:
-        rows = [
-            *await self._store.list(status=Status.PENDING, limit=MOST),
-            *await self._store.list(status=Status.INTERRUPTED, limit=MOST),
-            *await self._answered(),
-        ]
-        # An imported run is never driven. The pins may have any shape here: one run that cannot be read must not delay
-        # the others.
-        return [row for row in rows if row.pins.get("queue", "") == self._queue and not row.pins.get("imported")]
-
-    async def _answered(self) -> list[RunRow]:
-        rows = [await self._store.get(run) for run in (await self._store.answered())[:MOST]]
-        return [row for row in rows if row is not None and row.status is Status.AWAITING_INPUT]
-
 
 T = TypeVar("T")
 
@@ -135,7 +69,7 @@ LONGEST_REASON = 300
 
 
 class ClusterWorker:
-    """A worker process. `sweep_seconds` is the interval of sweeps; `grace` is how long a run may take to park.
+    """A worker process. `sweep_seconds` is the interval of sweeps and checks; `grace` is the time to park a run in.
 
     `ground` returns everything of the workspace that runs depend on and that this process has read, to be compared. It
     raises `QuireError` if no run could begin."""
@@ -156,8 +90,10 @@ class ClusterWorker:
         self._where = where
         self._say = say
         self._driver = Driver(runtime, reopen, say, self._unfit, worker_identity())
-        self.ticker = Ticker(runtime, "worker", self._wake, say, concurrency, lambda: self._driver.runs)
-        self._cluster: Cluster | None = None
+        self.ticker = Ticker(
+            runtime, "worker", self._signal, say, concurrency, lambda: self._driver.runs, sweep_seconds
+        )
+        self.ticker.be("unfit", "Temporal has not answered yet")
         self._ground = ground
         self._read = ground()
         self._concurrency = concurrency
@@ -236,6 +172,7 @@ class ClusterWorker:
         if client is None:
             return False
         cluster = self._cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
+        self.ticker.be("fit")
 
         async def hand_over(run: str) -> None:
             with contextlib.suppress(CannotStart):  # its row exists, and the sweep finds it
@@ -246,7 +183,7 @@ class ClusterWorker:
             worker = await self._there(self._worker(client, loop, threads))
             serving = asyncio.ensure_future(self._there(worker.run()))
             self._say(f"driving runs of the queue {self._where.task_queue}, {self._concurrency} at a time")
-            sweeping = asyncio.create_task(self._sweeping(cluster))
+            checking = asyncio.create_task(self._checking(client))
             ends = [asyncio.create_task(event.wait()) for event in (self._stopped, self._stale)]
             try:
                 await asyncio.wait({serving, *ends}, return_when=asyncio.FIRST_COMPLETED)
@@ -256,14 +193,18 @@ class ClusterWorker:
             except (RPCError, RuntimeError) as error:
                 raise CannotStart(f"Temporal at {self._where.temporal} refuses this worker: {reason(error)}") from None
             finally:
-                for task in (sweeping, *ends):
+                for task in (checking, *ends):
                     task.cancel()
-                await asyncio.gather(sweeping, *ends, return_exceptions=True)
+                await asyncio.gather(checking, *ends, return_exceptions=True)
         return self._stale.is_set() and await self._until_well()
 
-    async def _wake(self, run: str) -> None:
-        if self._cluster is not None:
-            await self._there(self._cluster.look(run, resume=True))
+    async def _signal(self, run: str) -> None:
+        """Have a worker look at a run that is due. A run that was never taken needs only a workflow."""
+        row = await self._runtime.row(run)
+        if row.status is Status.PENDING:
+            await self._there(self._cluster.ensure(run))
+        else:
+            await self._there(self._cluster.look(run, resume=row.status is Status.PAUSED))
 
     async def _worker(self, client: Client, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> Worker:
         # Do not reload Quire for a workflow: it imports only names and two values, which never change.
@@ -299,27 +240,25 @@ class ClusterWorker:
         await self._driver.interrupt()
         await leaving
 
-    async def _sweeping(self, cluster: Cluster) -> None:
-        sweep = Sweep(self._runtime.store, self._where.task_queue, _Across(cluster, self._there), self._say)
+    async def _checking(self, client: Client) -> None:
         while True:
-            # The random factor keeps workers that were started together from sweeping at the same moment.
+            # The random factor keeps workers that were started together from checking at the same moment.
             await asyncio.sleep(self._sweep_seconds * random.uniform(0.75, 1.25))  # noqa: S311
-            await self._check(cluster)
+            await self._check(client)
             self._unfit()
-            with contextlib.suppress(StoreError):
-                await sweep.once()
 
-    async def _check(self, cluster: Cluster) -> None:
-        """Log when Temporal cannot be reached any more, and when it is back."""
+    async def _check(self, client: Client) -> None:
+        """Log when Temporal cannot be reached any more, and when it is back. Meanwhile this worker is unfit."""
         problem = ""
         try:
-            await self._there(cluster.client.service_client.check_health(timeout=timedelta(seconds=5)))
+            await self._there(client.service_client.check_health(timeout=timedelta(seconds=5)))
         except (RPCError, RuntimeError) as error:
             problem = reason(error)
         if bool(problem) != self._away:
             self._away = bool(problem)
             where = f"Temporal at {self._where.temporal}"
             self._say(f"{where} is away ({problem}): runs continue" if problem else f"{where} is back")
+            self.ticker.be("unfit" if problem else "fit", problem)
 
     async def _tried(self, attempt: Callable[[], Awaitable[T]], wrong: type[QuireError]) -> T | None:
         """Try until the error is gone; return None if the worker is stopped before."""
@@ -354,20 +293,6 @@ def _hush() -> None:
     """
     logs = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
     TemporalRuntime.set_default(TemporalRuntime(telemetry=TelemetryConfig(logging=logs)), error_if_already_set=False)
-
-
-class _Across:
-    """The client of the cluster, callable from the other loop."""
-
-    def __init__(self, cluster: Cluster, there: Callable[[Awaitable[None]], Awaitable[None]]) -> None:
-        self._cluster = cluster
-        self._there = there
-
-    async def look(self, run: str) -> None:
-        await self._there(self._cluster.look(run))
-
-    async def ensure(self, run: str) -> None:
-        await self._there(self._cluster.ensure(run))
 
 
 BEATS = 4
@@ -406,15 +331,11 @@ class DriveActivity:
 
     @activity.defn(name=DRIVE)
     async def drive(self, order: Order) -> Outcome:
-        info, here, activity_client = activity.info(), asyncio.get_running_loop(), activity.client()
-        handle = activity_client.get_async_activity_handle(task_token=info.task_token)
+        info, here = activity.info(), asyncio.get_running_loop()
+        handle = activity.client().get_async_activity_handle(task_token=info.task_token)
 
         async def tell(*details: object) -> None:
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_told(handle, *details), here))
-
-        async def workers() -> Collection[str]:
-            listing = _workers(activity_client, info.task_queue)
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(listing, here))
 
         # The epoch under which the previous attempt owned the run, and the workers that could not begin the run.
         epoch, refusals = (*info.heartbeat_details, None, None)[:2]
@@ -423,7 +344,7 @@ class DriveActivity:
             epoch if isinstance(epoch, int) else None,
             tell,
             refusals if isinstance(refusals, dict) else {},
-            workers,
+            self._driver.workers,
         )
         limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
         work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
@@ -458,15 +379,6 @@ class DriveActivity:
             await asyncio.wait({work}, timeout=seconds)
             if not work.done() and self._pulse.beats():
                 activity.heartbeat(attempt.epoch, attempt.refusals)
-
-
-async def _workers(client: Client, queue: str) -> Collection[str]:
-    """Return the workers that ask for runs now. Raises `Later`."""
-    try:
-        times = await pollers(client, queue)
-    except CannotStart as error:
-        raise Later(str(error), 1.0) from None
-    return [name for name, at in times.items() if at > time.time() - SEEN_SECONDS]
 
 
 async def _told(handle: AsyncActivityHandle, *details: object) -> None:

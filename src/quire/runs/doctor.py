@@ -6,17 +6,23 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from quire.errors import BadConfiguration, QuireError, ToolFailed
+from quire import __version__
+from quire.errors import BadConfiguration, QuireError, StoreError, ToolFailed
 from quire.installed import add_extra, other_owners
 from quire.os_flags import IS_WINDOWS, WINDOWS_VERBS
+from quire.runs.ticker import is_recent
+from quire.stores import DEFAULT_PATH, file_of, is_server, open_store
+from quire.stores.occurrences import Process
+from quire.trust.seal import user_seal
 from quire.versions import format_numbers, version_line
 from quire.wording import counted, pluralize
 from quire.workspace.locate import Workspace, user_space
@@ -38,6 +44,7 @@ _SPACES: dict[SpaceName, str] = {
     "system": "built-in documents",
 }
 _LISTED = 8
+MOST_AHEAD_SECONDS = 60.0
 
 
 def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Iterator[Finding]:
@@ -102,8 +109,11 @@ def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator
     for warning in settings.warnings:
         yield Finding("settings", "missing", warning)
     yield _trust(settings)
-    yield _store(settings)
-    yield from _foreign_runs(settings)
+    if is_server(settings.store_url or ""):
+        yield from _server_store(settings)
+    else:
+        yield _store(settings)
+        yield from _foreign_runs(settings)
     yield _state(settings)
     yield from _pipelines(settings)
     yield from _directives(settings)
@@ -243,12 +253,7 @@ def _trust(settings: Settings) -> Finding:
 
 
 def _store(settings: Settings) -> Finding:
-    from quire.stores import DEFAULT_PATH, file_of
-
     url = settings.store_url or ""
-    scheme, separator, _ = url.partition("://")
-    if separator and scheme != "sqlite":
-        return Finding("store", "ok", f"{scheme}, not opened")
     path = settings.workspace.folder / (file_of(url) if url else DEFAULT_PATH)
     if path.exists() and not path.is_file():
         return Finding("store", "problem", f"{path} is not a regular file")
@@ -284,8 +289,7 @@ def _foreign_runs(settings: Settings) -> Iterator[Finding]:
     """Count the runs of the store that this user cannot drive, because they are not sealed with this user's key."""
     import sqlite3
 
-    from quire.stores import DEFAULT_PATH
-    from quire.trust.seal import user_seal
+    from quire.stores.sqlite.statements import SqliteStatements
 
     path = settings.workspace.folder / DEFAULT_PATH
     if settings.store_url or not path.is_file():
@@ -293,6 +297,7 @@ def _foreign_runs(settings: Settings) -> Iterator[Finding]:
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
             seals = [str(seal) for (seal,) in connection.execute("SELECT seal FROM pins LIMIT 100000")]
+            reports = connection.execute(SqliteStatements.PROCESSES).fetchall()
     except sqlite3.Error:
         return
     seal = user_seal(settings.user)
@@ -301,6 +306,44 @@ def _foreign_runs(settings: Settings) -> Iterator[Finding]:
     if foreign:
         detail = f"{foreign} of {len(seals)} are not sealed by you: they can be looked at and forked, not driven"
         yield Finding("runs", "missing", detail)
+    yield from _processes(reports)
+
+
+def _server_store(settings: Settings) -> Iterator[Finding]:
+    """Look at a PostgreSQL store, without changing it, and at the processes that report themselves to it."""
+    from quire.workspace.consent import is_trusted
+
+    if not is_trusted(settings):
+        yield Finding("store", "missing", "not opened before you agree to the workspace: quire trust workspace")
+        return
+    try:
+        place = getattr(open_store(settings.store_url or ""), "place", "")
+        from quire.stores.postgres.database import look
+        from quire.stores.postgres.statements import MIGRATIONS
+
+        version, clock, left, reports = look(settings.store_url or "")
+    except StoreError as error:
+        yield Finding("store", "problem", str(error))
+        return
+    ahead = clock - time.time()
+    state: State = "problem" if version > len(MIGRATIONS) or abs(ahead) > MOST_AHEAD_SECONDS or left < 1 else "ok"
+    facts = (
+        f"schema {version} of {len(MIGRATIONS)}, {counted(left, 'connection')} left, its clock is {ahead:+.0f} s off"
+    )
+    yield Finding("store", state, f"{place}: {facts}")
+    if not user_seal(settings.user).exists():
+        yield Finding("seal key", "missing", "the first run makes one; processes that share runs need the same one")
+    yield from _processes(reports)
+
+
+def _processes(reports: Sequence[Sequence[Any]]) -> Iterator[Finding]:
+    alive = [process for process in (Process(*row) for row in reports) if is_recent(process, time.time())]
+    for process in alive:
+        if process.state == "unfit":
+            yield Finding(f"{process.kind} {process.pid}@{process.host}", "problem", f"unfit: {process.reason}")
+    versions = sorted({process.version for process in alive} - {__version__})
+    if versions:
+        yield Finding("processes", "missing", f"some run Quire {', '.join(versions)}, and this is {__version__}")
 
 
 def _state(settings: Settings) -> Finding:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from quire import __version__
 from quire.engine.records import RunRow, Status
-from quire.errors import Fenced, QuireError, RunBusy, StoreError
+from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.stores.occurrences import Process, ProcessState
 from quire.stores.run_pages import RunFilters, newest_runs
 
@@ -31,7 +31,7 @@ BEAT_SECONDS, SWEEP_SECONDS, PRUNE_SECONDS = 5.0, 10.0, 3600.0
 SEEN_SECONDS = 15.0
 """A process whose report is older counts as gone."""
 LEAVE_SECONDS = 2.0
-RETRY_SECONDS = 300.0
+LONGEST_PAUSE_SECONDS = 3600.0
 MOST_READ, MOST_PRUNED = 1000, 200
 MOST_BEGUN = 20
 """Runs that one look continues: a thousand that were parked together do not all ask their provider at once."""
@@ -51,19 +51,22 @@ class Ticker:
         report: Callable[[str], None],
         slots: int,
         driving: Callable[[], int],
+        sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
         self._runtime, self._drive, self._report, self._driving = runtime, drive, report, driving
+        self._sweep_seconds = sweep_seconds
         host, now = socket.gethostname(), runtime.clock.now()
         id = f"{host}-{os.getpid()}-{os.urandom(4).hex()}"
         self.process = Process(id, kind, host, os.getpid(), __version__, runtime.queue, now, now, slots, 0)
         """The last report."""
+        self._changed = asyncio.Event()
         self._alive: Sequence[Process] = ()
-        self._tried: dict[tuple[str, int], float] = {}
-        """For each run at its epoch the time before which it is not tried again."""
+        self._tries: dict[tuple[str, int], tuple[int, float]] = {}
+        """For each run at its epoch the number of tries, and the time before which it is not tried again."""
         self._triggers: Triggers | None = None
         self._duties: list[tuple[float, Duty, bool]] = []
         self.add(BEAT_SECONDS, self.wake, of_queue=True)
-        self.add(SWEEP_SECONDS, self.sweep, of_queue=True)
+        self.add(sweep_seconds, self.sweep, of_queue=True)
         self.add(PRUNE_SECONDS, self.prune)
         self.add(BEAT_SECONDS, self._fire)
 
@@ -77,8 +80,10 @@ class Ticker:
         tasks = [asyncio.create_task(self._repeat(*entry)) for entry in self._duties]
         try:
             while True:
+                self._changed.clear()
                 await self.beat()
-                await asyncio.sleep(BEAT_SECONDS)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), BEAT_SECONDS)
         finally:
             for task in tasks:
                 task.cancel()
@@ -97,8 +102,9 @@ class Ticker:
             await self._triggers.tick(now, self._drive)
 
     def be(self, state: ProcessState, reason: str = "") -> None:
-        """Take another state. Only a fit process does duties."""
+        """Take another state, and report it at once. Only a fit process does duties."""
         self.process = replace(self.process, state=state, reason=reason)
+        self._changed.set()
 
     def is_oldest(self, *, of_queue: bool = False) -> bool:
         """Tell whether this process is the one that does the duties now."""
@@ -142,15 +148,21 @@ class Ticker:
             await self._continue(await self._runtime.store.named(runs[:MOST_READ]))
 
     async def sweep(self, now: float) -> None:
-        """Drive runs that started by themselves and lost their driver. Those that a user has started are left to the
-        user, and those that wait in a lane to its admission."""
-        filters = RunFilters((Status.PENDING, Status.INTERRUPTED))
-        lost = [
-            row
-            for row in (await self._runtime.store.page(filters, limit=MOST_READ)).rows
-            if row.source not in ("", "id") and not (row.lane and row.status is Status.PENDING)
-        ]
-        await self._continue([row for row in lost if abs(now - row.updated_at) > SWEEP_SECONDS])
+        """Drive runs that have lost their driver, or the signal to a cluster. Of others than clusters only those that
+        started by themselves: the rest is left to its user. Runs that wait in a lane are left to its admission."""
+        store, queue = self._runtime.store, self._runtime.queue
+        filters = RunFilters((Status.PENDING, Status.INTERRUPTED), tries=True)
+        rows = [*(await store.page(filters, limit=MOST_READ)).rows]
+        if queue:
+            for run in await store.expiring(0.0, now):
+                with contextlib.suppress(RunState, RunBusy, BrokenSeal):
+                    # Acquiring it makes the store record the expiry, which until now only readers inferred.
+                    await store.release(await store.acquire(run))
+            answered = await store.named((await store.answered())[:MOST_READ])
+            rows += [row for row in answered if row.status is Status.AWAITING_INPUT]
+        rows = [row for row in rows if queue or row.source not in ("", "id")]
+        rows = [row for row in rows if not (row.lane and row.status is Status.PENDING)]
+        await self._continue([row for row in rows if abs(now - row.updated_at) > self._sweep_seconds])
 
     async def prune(self, now: float) -> None:
         """Remove runs that ended long ago, as the settings say. Imported runs stay."""
@@ -166,9 +178,12 @@ class Ticker:
     async def _continue(self, rows: Sequence[RunRow]) -> None:
         queue, now = self._runtime.queue, monotonic()
         mine = [row for row in rows if row.pins.get("queue", "") == queue and not row.pins.get("imported")]
-        self._tried = {key: until for key, until in self._tried.items() if until > now}
-        for row in [row for row in mine if (row.id, row.epoch) not in self._tried][:MOST_BEGUN]:
-            self._tried[row.id, row.epoch] = now + RETRY_SECONDS
+        due = [row for row in mine if self._tries.get((row.id, row.epoch), (0, now))[1] <= now]
+        if len(self._tries) > 10 * MOST_READ:
+            self._tries.clear()
+        for row in due[:MOST_BEGUN]:
+            tries = self._tries.get((row.id, row.epoch), (0, now))[0]
+            self._tries[row.id, row.epoch] = tries + 1, now + min(self._sweep_seconds * 2**tries, LONGEST_PAUSE_SECONDS)
             try:
                 await self._drive(row.id)
             except (RunBusy, Fenced):

@@ -27,7 +27,7 @@ from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from quire.errors import StoreError, StoreFull
-from quire.stores.postgres.statements import Connection, PostgresStatements, migrate
+from quire.stores.postgres.statements import HAS_TABLES, MIGRATIONS, Connection, PostgresStatements, migrate
 
 _AWAY = ("08", "57")
 """The classes of codes for a broken connection and for a server that is stopping, starting or was told to interrupt."""
@@ -340,3 +340,26 @@ def _whole(work: Work[T]) -> Work[T]:
 async def _close(connection: Connection) -> None:
     with contextlib.suppress(psycopg.Error, OSError):
         await connection.close()
+
+
+_FACTS = """
+    SELECT extract(epoch FROM clock_timestamp())::float8, current_setting('max_connections')::int
+        - current_setting('superuser_reserved_connections')::int
+        - (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend')
+"""
+
+
+def look(url: str) -> tuple[int, float, int, list[tuple[Any, ...]]]:
+    """Return the schema of a database (0 without tables), its clock, the connections that are left, and the reports of
+    processes. Changes nothing. Raises `StoreError`."""
+    address = Address(url)
+    try:
+        with psycopg.connect(address.conninfo, autocommit=True, connect_timeout=3) as connection:
+            tables = connection.execute(HAS_TABLES).fetchall()
+            versions = connection.execute("SELECT version FROM quire_schema").fetchall() if tables else [(0,)]
+            ((clock, left),) = connection.execute(_FACTS).fetchall()
+            is_current = versions == [(len(MIGRATIONS),)]
+            reports = connection.execute(PostgresStatements.PROCESSES).fetchall() if is_current else []
+    except psycopg.Error as error:
+        raise explain(error, address.place) from error
+    return versions[0][0], clock, left, reports

@@ -216,7 +216,7 @@ _LOCK = "SELECT pg_advisory_xact_lock(x'51554952'::bigint << 32 | hashtext(curre
 """Lets one program at a time migrate a schema. The number spells "QUIR", to differ from the locks of other programs."""
 
 # Read from the catalogue's table: `to_regclass` would answer from what this session cached on its first look.
-_HAS_TABLES = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'quire_schema'"
+HAS_TABLES = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'quire_schema'"
 
 _FIRST: Migration = (
     """
@@ -419,7 +419,7 @@ async def migrate(connection: Connection, place: str, migrations: Sequence[Migra
 
 
 async def _checked_version(connection: Connection, place: str, migrations: Sequence[Migration]) -> int:
-    if await (await connection.execute(_HAS_TABLES)).fetchone() is None:
+    if await (await connection.execute(HAS_TABLES)).fetchone() is None:
         return 0
     row = await (await connection.execute("SELECT version FROM quire_schema")).fetchone()
     version = 0 if row is None else int(row[0])
