@@ -140,6 +140,7 @@ quire answer last short --hold
 quire resume last
 quire resume last --limit calls=200
 quire resume last --document
+quire resume --all --dry-run
 quire triggers
 quire triggers fires --state missed
 quire serve
@@ -171,6 +172,8 @@ quire eval --dialect quire 'upper(name)' --context '{"name": "Ada"}'
 quire lsp
 quire lsp --tcp 0
 quire worker
+quire worker list
+quire worker list --json
 quire worker --temporal 127.0.0.1:7233 --concurrency 50
 quire completion bash
 quire completion zsh

@@ -253,10 +253,11 @@ class Store(Protocol):
     `interrupted`.
     """
 
-    async def create(self, run: NewRun) -> None: ...
+    async def create(self, run: NewRun, admit: Admit | None = None) -> None: ...
 
-    async def restore(self, run: NewRun, history: History | None) -> None:
-        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken."""
+    async def restore(self, run: NewRun, history: History | None, admit: Admit | None = None) -> None:
+        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken, and
+        `LimitReached` if `admit` has a reason against it."""
         ...
 
     process: str
@@ -391,9 +392,16 @@ class Store(Protocol):
         """Return the open questions of runs that still wait, oldest first."""
         ...
 
-    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
-        """Return the open questions that were asked first, and the number of all open ones, without reading the
-        others."""
+    async def oldest_questions(
+        self, limit: int, after: tuple[float, str, str] | None = None
+    ) -> tuple[Sequence[Question], int]:
+        """Return the open questions that were asked first, or those that follow a place (the time, run and path of a
+        question), and the number of all open ones, at most `MOST_QUESTIONS` + 1. The others are not read."""
+        ...
+
+    async def expiring(self, since: float, until: float) -> Sequence[str]:
+        """Return the first of the waiting runs that expire from a time on, before another. Times in the past give runs
+        whose rows do not say yet that they have expired."""
         ...
 
     async def answers(self, run: str) -> Sequence[Answer]:

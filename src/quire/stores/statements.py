@@ -35,6 +35,15 @@ COUNTED = ", ".join(
     f"count(CASE WHEN r.until IS NULL{condition} THEN 1 END)"
     for condition in ("", " AND r.status = 'completed'", " AND r.status = 'failed'")
 )
+COSTS = """
+    coalesce(sum(CASE
+        WHEN r.status IN ('completed', 'failed', 'cancelled', 'expired') OR r.expires_at < ?
+            THEN CASE WHEN t.written_at IS NULL THEN 0.0 ELSE coalesce(t.total_cost, r.reserved, 0.0) END
+        WHEN t.total_cost > coalesce(r.reserved, 0.0) THEN t.total_cost
+        ELSE coalesce(r.reserved, 0.0) END), 0.0)
+"""
+"""The cost of ended runs, and the most that the others may cost. Takes the time as of which waits have expired."""
+PERIOD = "WHERE r.created_at >= ? AND (? = '' OR r.source = ?)"
 
 
 class Statements(ABC):
@@ -67,6 +76,10 @@ class Statements(ABC):
     SPENT: str
     """Selects the sum of the known costs of the runs that were started between two times, the number of those whose
     cost is not known, and the numbers of all, completed and failed ones without tries."""
+    SPENDING: str
+    """Selects `COSTS` of the runs of `PERIOD`."""
+    LOCK_ADMISSION = "SELECT ?"
+    """Lets one transaction at a time admit runs by what the name stands for; a transaction of SQLite is alone."""
     WAITED = """
         SELECT q.asked_at, j.at - q.asked_at FROM runs r CROSS JOIN journal j CROSS JOIN questions q
         WHERE r.id IN (SELECT run FROM questions WHERE asked_at >= ?) AND {of_run} AND j.kind = 'ask' AND j.state = 'ok'
@@ -96,6 +109,10 @@ class Statements(ABC):
     PUT_BLOB = "INSERT INTO blobs (sha256, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
     TEXT = "SELECT body FROM blobs WHERE sha256 = ?"
 
+    EXPIRING = """
+        SELECT id FROM runs WHERE status IN ('paused', 'awaiting_input') AND expires_at >= ? AND expires_at < ?
+        ORDER BY expires_at LIMIT ?
+    """
     STATE_OF_RUN: str
     """Selects the status of a run, which then does not change until the transaction ends."""
     SET_STATUS = """
@@ -150,8 +167,11 @@ class Statements(ABC):
     STATE_OF_QUESTION = "SELECT state, hash, answer, seal FROM questions WHERE run = ? AND path = ?"
     QUESTION = f"SELECT {QUESTION_COLUMNS} FROM questions q JOIN runs r ON r.id = q.run WHERE q.run = ? AND q.path = ?"
     QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
-    OLDEST_QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path LIMIT ?"
-    COUNT_QUESTIONS = f"SELECT count(*) {_OF_OPEN}"
+    OLDEST_QUESTIONS = f"""
+        {_OPEN} AND q.asked_at >= ? AND (q.asked_at, q.run, q.path) > (?, ?, ?)
+        ORDER BY q.asked_at, q.run, q.path LIMIT ?
+    """
+    COUNT_QUESTIONS = f"SELECT count(*) FROM (SELECT 1 {_OF_OPEN} LIMIT ?) AS counted"
     QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
     ASKED = f"""
         SELECT {QUESTION_COLUMNS}, q.seal FROM questions q JOIN runs r ON r.id = q.run

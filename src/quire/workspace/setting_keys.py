@@ -24,14 +24,19 @@ _FORMS = {
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
     "flag": "trusted private enabled tls documents locked",
-    "duration": "timeout expiry heartbeat every",
+    "duration": "timeout expiry heartbeat every keep keep_failed",
     "amount": "input output budget day_budget",
     "temperature": "temperature",
     "date": "date",
     "headers": "headers",
 }
 """The forms of values that are not text, with the last parts of the keys that take them."""
-_OTHER_FORMS = {"assume.NAME": "size", "triggers.NAME.window": "duration", "triggers.NAME.inputs": "values"}
+_OTHER_FORMS = {
+    "assume.NAME": "size",
+    "triggers.NAME.window": "duration",
+    "triggers.NAME.inputs": "values",
+    **dict.fromkeys(("budgets.run", "budgets.day", "budgets.month"), "amount"),
+}
 
 
 class SettingKey(Struct, frozen=True):
@@ -226,6 +231,12 @@ SETTING_KEYS = (
         ),
     ),
     SettingKey(
+        "runs.keep",
+        "for ever",
+        "how long servers and workers keep runs that completed, expired or were cancelled",
+    ),
+    SettingKey("runs.keep_failed", "for ever", "the same for failed runs"),
+    SettingKey(
         "assume.NAME",
         "none",
         'the [size of an input](#assumed-sizes) for which bounds are shown as well: a number, or a text like `"40 KB"`',
@@ -275,6 +286,13 @@ SETTING_KEYS = (
     SettingKey(
         "safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deeply for_each and parallel may nest; 0 for no limit"
     ),
+    SettingKey(
+        "budgets.run",
+        "none",
+        "dollars that a run without `--budget` may cost; in each table a workspace can only lower what you set",
+    ),
+    SettingKey("budgets.day", "none", "dollars for all runs of a store that are started on one day, in UTC"),
+    SettingKey("budgets.month", "none", "the same for a month"),
     SettingKey(
         "sandbox.memory",
         "`4096`",

@@ -22,6 +22,7 @@ from quire.workspace.settings import (
     TRIGGER_WORDS,
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
+    BudgetSettings,
     ClusterSettings,
     NotifySettings,
     PipelineEntry,
@@ -382,6 +383,12 @@ def read_trigger(table: Table) -> TriggerSettings:
     if trigger.every is not None and trigger.every % 1:
         table.wrong("every: whole seconds, 1 s or more")
     return trigger
+
+
+@whole_table
+def read_budgets(table: Table) -> BudgetSettings:
+    """Read the table `[budgets]`."""
+    return BudgetSettings(table.amount("run"), table.amount("day"), table.amount("month"))
 
 
 @whole_table
