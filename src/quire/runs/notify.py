@@ -79,7 +79,11 @@ async def _announce(
     redactor = redactor_of(runtime.settings, runtime.environ)
     latest = await runtime.store.get(row.id) or row
     event = redactor.value(_event(type, latest, ended, questions, str(runtime.settings.workspace.folder)))
-    task = asyncio.create_task(_run(runtime, settings.command, encode(event).encode(), redactor))
+    _start(runtime, settings, encode(event).encode(), redactor)
+
+
+def _start(runtime: Runtime, settings: NotifySettings, event: bytes, redactor: Redactor) -> None:
+    task = asyncio.create_task(_run(runtime, settings.command, event, redactor))
     _under_way.add(task)
     task.add_done_callback(_under_way.discard)
 
@@ -155,23 +159,15 @@ def _summary(type: str, row: RunRow, ended: DriveResult, questions: Collection[Q
 
 def announce_refusal(runtime: Runtime, trigger: str, reason: str) -> None:
     """Start the user's program, if it is to be told that a trigger was refused."""
-    settings = runtime.settings.notify
-    if settings is None or "trigger.refused" not in settings.events:
-        return
-    from quire.runs.workspace_gate import redactor_of
+    settings, folder = runtime.settings.notify, str(runtime.settings.workspace.folder)
+    if settings is not None and (type := "trigger.refused") in settings.events:
+        from quire.runs.workspace_gate import redactor_of
 
-    redactor = redactor_of(runtime.settings, runtime.environ)
-    event: dict[str, Value] = {
-        "type": "trigger.refused",
-        "timestamp": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "summary": f"trigger {trigger} is refused",
-        "trigger": trigger,
-        "reason": redactor.text(reason)[:LONGEST_TEXT],
-        "workspace": str(runtime.settings.workspace.folder),
-    }
-    task = asyncio.create_task(_run(runtime, settings.command, encode(event).encode(), redactor))
-    _under_way.add(task)
-    task.add_done_callback(_under_way.discard)
+        redactor = redactor_of(runtime.settings, runtime.environ)
+        at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        told = {"type": type, "timestamp": at, "summary": f"trigger {trigger} is refused", "workspace": folder}
+        event = {**told, "trigger": trigger, "reason": redactor.text(reason)[:LONGEST_TEXT]}
+        _start(runtime, settings, encode(event).encode(), redactor)
 
 
 _places: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}

@@ -28,7 +28,17 @@ from quire.analysis.lock import file
 from quire.analysis.lock.compare import compare_document
 from quire.analysis.lock.difference_words import told
 from quire.analysis.lock.read import read_lock
-from quire.errors import BadDocument, BadInputs, CannotStart, Fenced, QuireError, Refused, RunBusy, RunState
+from quire.errors import (
+    BadDocument,
+    BadInputs,
+    CannotStart,
+    Fenced,
+    LimitReached,
+    QuireError,
+    Refused,
+    RunBusy,
+    RunState,
+)
 from quire.expr import ExpressionError, compile, parse
 from quire.library.interface import input_schema
 from quire.library.lock_check import load_lock, lock_path, require_lock
@@ -38,6 +48,7 @@ from quire.models.choose import PICODOLLARS
 from quire.runs.notify import announce_refusal
 from quire.runs.options import RunOptions
 from quire.runs.proven import prove_run
+from quire.runs.spending import admission
 from quire.runs.stored import store_place
 from quire.source import Source, relative_to_here
 from quire.stores import is_server
@@ -67,7 +78,6 @@ MOST_WAITING = 20
 """Runs that wait for people before a trigger starts no more."""
 ON_TIME = 60.0
 """The seconds within which an occurrence counts as on time."""
-DAY = 86_400.0
 
 
 def source_of(name: str) -> str:
@@ -304,10 +314,11 @@ class Triggers:
                 document, consent = self._document(name, trigger), msgspec.json.decode(row.authority, type=Consent)
                 await asyncio.to_thread(_require_covered, self.settings, document, consent)
                 options = self._options(name, trigger, consent.accepted)
-                new = replace(await self._runtime.prepared(document, inputs, options), reserved=trigger.budget)
+                new = await self._runtime.prepared(document, inputs, options)
+                admission(self._runtime, new, trigger.day_budget)
                 state, reason = "started", ""
-        except (Refused, BadDocument, BadInputs) as error:
-            state, reason = "refused", str(error)
+        except (Refused, BadDocument, BadInputs, LimitReached) as error:
+            new, state, reason = None, "refused", str(error)
         admit = partial(self._admit, row, trigger, new, due if moves else None)
         occurrence = Occurrence(source_of(name), key, due=due)
         start, is_new = await self._store.start_once(new, occurrence, admit, state=state, reason=reason)
@@ -329,17 +340,14 @@ class Triggers:
             yield sql.MOVE_TRIGGER, (due, row.name, held[0][1])
         if new is None:
             return ""
-        source, now = source_of(row.name), self._runtime.clock.now()
-        runs = yield sql.UNENDED_OF, (source, now)
+        runs = yield sql.UNENDED_OF, (source_of(row.name), self._runtime.clock.now())
         under_way = [run for run, status in runs if status in ("pending", "running")]
         if under_way and of.overlap == "skip":
             return f"run {under_way[0]} is under way"
         if len(runs) - len(under_way) >= MOST_WAITING:
             return f"{MOST_WAITING} of its runs wait"
-        ((spent,),) = yield sql.COMMITTED, (source, now - now % DAY)
-        if of.day_budget is not None and spent + (new.reserved or 0.0) > of.day_budget:
-            return f"day_budget is ${of.day_budget:.2f}, and its runs of today may cost ${spent:.2f}"
-        return ""
+        money = admission(self._runtime, new, of.day_budget)
+        return (yield from money(sql)) if money is not None else ""
 
     async def tick(self, now: float, drive: Callable[[str], Awaitable[object]]) -> list[str]:
         """Settle all due times, and drive the runs that have just started, or, where they may not overlap, the oldest

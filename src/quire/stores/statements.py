@@ -229,8 +229,6 @@ class Statements(ABC):
         SELECT lane, id, status FROM runs WHERE lane IS NOT NULL AND status IN ('pending', 'running')
         ORDER BY lane, created_at, n
     """
-    COMMITTED: str
-    """The dollars that the runs of a source since a time have cost, or may still cost."""
     PUT_PROCESS = """
         INSERT INTO processes (
             id, kind, host, pid, version, queue, started_at, seen_at, slots, driving, state, reason
@@ -253,16 +251,6 @@ class Statements(ABC):
     def __init_subclass__(cls) -> None:
         for name, which in _OF_RUNS.items():
             setattr(cls, name, f"{cls.RUNS} {which}")
-        cls.COMMITTED = f"""
-            SELECT coalesce(sum(
-                CASE WHEN cost < most AND (cost < 0 OR status NOT IN ('completed', 'failed', 'cancelled')) THEN most
-                WHEN cost < 0 THEN 0.0 ELSE cost END
-            ), 0.0)
-            FROM (
-                SELECT r.status AS status, coalesce(r.reserved, 0.0) AS most, {cls.LAST_COST} AS cost
-                FROM runs r WHERE r.source = ? AND r.created_at >= ?
-            ) t
-        """
         for name in [name for name in dir(cls) if name.isupper()]:
             setattr(cls, name, cls.translate(getattr(cls, name)))
 

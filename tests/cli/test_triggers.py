@@ -1,0 +1,95 @@
+"""`quire triggers` as a user types it, and a server that fires."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.processes import started, wait_until
+from tests.runs.trigger_place import Place
+
+from quire.cli import main
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    place = Place(tmp_path)
+    place.configure(often='every = "1s"', rare='cron = "0 6 1 1 *"')
+    monkeypatch.setenv("QUIRE_HOME", str(place.home))
+    monkeypatch.chdir(place.work)
+    return place
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().out
+
+
+def test_from_the_settings_to_a_run(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["triggers"]) == 0
+    assert re.search(r"rare +it is not enabled", told(capsys))
+    assert main(["triggers", "check", "rare"]) == 0
+    assert "cron = 0 6 1 1 *" in (shown := told(capsys)) and "-01-01T06:00:00Z" in shown and "script:" in shown
+    assert main(["triggers", "enable", "rare"]) == 2  # nobody is there to ask
+    assert "--yes" in capsys.readouterr().err
+    assert main(["triggers", "enable", "rare", "--yes"]) == 0
+    assert main(["triggers", "rare", "--json"]) == 0
+    shown = told(capsys)
+    (listed,) = json.loads(shown[shown.index('{\n  "triggers"') :])["triggers"]
+    assert listed["enabled"] is True and listed["last"] is None and listed["next"][0].endswith("-01-01T06:00:00Z")
+    assert main(["triggers", "tick"]) == 0 and told(capsys) == ""
+    assert main(["triggers", "fire", "rare", "--json"]) == 0
+    run = json.loads(told(capsys))["run"]
+    assert main(["runs", run, "--output"]) == 0 and told(capsys) == "Hello.\n"
+    assert main(["triggers", "fires", "rare", "--state", "started"]) == 0 and run in told(capsys)
+    assert main(["triggers", "fires", "--state", "missed"]) == 0 and told(capsys) == ""
+    assert main(["triggers", "disable", "rare"]) == 0
+    assert main(["triggers", "fire", "rare"]) == 2
+    assert "it is not enabled" in capsys.readouterr().err
+
+
+def test_tick_claims_and_drives_what_is_due(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["triggers", "enable", "often", "--yes"]) == 0
+    time.sleep(1.1)
+    told(capsys)
+    assert main(["triggers", "tick", "--json"]) == 0
+    (run,) = json.loads(told(capsys))["runs"]
+    assert (run["status"], run["title"]) == ("completed", "Hello")
+
+
+def test_refusals_have_their_exit_code_and_all_reasons(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.configure(bad='run = "hello"\ncron = "0 0 30 2 *"\nzone = "Mars"')
+    for words in (["check", "bad"], ["enable", "bad", "--yes"]):
+        assert main(["triggers", *words]) == 6
+        errors = capsys.readouterr().err
+        assert "zone Mars does not exist" in errors and "input day is not mapped" in errors
+    assert main(["triggers", "check", "nothing"]) == 2
+    assert "unknown trigger nothing" in capsys.readouterr().err
+    for words in (["tick", "now"], ["enable"], ["a", "b"]):
+        assert main(["triggers", *words]) == 2
+
+
+def test_names_and_reasons_cannot_forge_lines(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    (place.work / "quire.toml").write_text('[triggers."x\\u001b[2J"]\nrun = "hello"\nevery = "1h"\n')
+    assert main(["triggers"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_a_server_fires_and_drives(place: Place) -> None:
+    assert main(["triggers", "enable", "often", "--yes"]) == 0
+    environ = {**os.environ, "QUIRE_HOME": str(place.home)}
+    command = [sys.executable, "-P", "-m", "quire", "serve", "--no-open", "--port", "0"]
+    with started(command, cwd=place.work, env=environ):
+        wait_until(lambda: any(row["status"] == "completed" for row in rows(place)))
+    assert {row["source"] for row in rows(place)} == {"trigger:often"}
+
+
+def rows(place: Place) -> list[dict[str, str]]:
+    with sqlite3.connect(place.work / ".quire" / "quire.db") as database:
+        found = database.execute("SELECT status, source FROM runs").fetchall()
+    return [{"status": status, "source": source} for status, source in found]
