@@ -376,9 +376,16 @@ class Store(Protocol):
         """Return the open questions of runs that still wait, oldest first."""
         ...
 
-    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
-        """Return the open questions that were asked first, and the number of all open ones, without reading the
-        others."""
+    async def oldest_questions(
+        self, limit: int, after: tuple[float, str, str] | None = None
+    ) -> tuple[Sequence[Question], int]:
+        """Return the open questions that were asked first, or those that follow a place (the time, run and path of a
+        question), and the number of all open ones, at most `MOST_QUESTIONS` + 1. The others are not read."""
+        ...
+
+    async def expiring(self, since: float, until: float) -> Sequence[str]:
+        """Return the first of the waiting runs that expire from a time on, before another. Times in the past give runs
+        whose rows do not say yet that they have expired."""
         ...
 
     async def answers(self, run: str) -> Sequence[Answer]:

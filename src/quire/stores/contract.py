@@ -118,6 +118,8 @@ class Pruned(Struct, frozen=True):
 
 MOST_NAME, MOST_NOTE = 80, 2000
 """The longest name and the longest note of a run."""
+MOST_QUESTIONS = 1_000
+"""Counts of open questions end here: a larger number is reported as one more than this."""
 REPLY_SECONDS = 24 * 3600.0
 """The time for which a reply is kept under its idempotency key."""
 PROCESS_SECONDS = 3600.0

@@ -49,6 +49,7 @@ Work: TypeAlias = "Callable[[bool], Steps[T]]"
 _ALL = 2**62
 """The limit of a statement that is not limited."""
 _MOST_WAITS = 1000
+_MOST_EXPIRING = 500
 
 
 class SqlStore(ABC):
@@ -152,21 +153,13 @@ class SqlStore(ABC):
 
     async def beat(self, process: Process) -> None:
         self.process = process.id
-        if self._is_ready():
-            await self._transact(lambda again: self._transactions.beat(process))
+        await self._transact(lambda again: self._transactions.beat(process))
 
     async def leave(self, process: str) -> None:
-        if self._is_ready():
-            await self._transact(lambda again: self._transactions.leave(process))
+        await self._transact(lambda again: self._transactions.leave(process))
 
     async def processes(self) -> Sequence[Process]:
-        if not self._is_ready():
-            return ()
         return [row_decoder.process(row) for row in await self._rows(self._sql.PROCESSES)]
-
-    def _is_ready(self) -> bool:
-        """Tell whether a process may report itself: this must not create or migrate a file."""
-        return True
 
     async def due(self, now: float) -> Sequence[str]:
         return [row_decoder.readable_id(run) for (run,) in await self._rows(self._sql.DUE, (now,))]
@@ -260,13 +253,19 @@ class SqlStore(ABC):
             rows = await self._rows(self._sql.QUESTIONS_OF_RUN, (self._now(), run))
         return [row_decoder.question(row) for row in rows]
 
-    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
-        rows = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), limit))
+    async def oldest_questions(
+        self, limit: int, after: tuple[float, str, str] | None = None
+    ) -> tuple[Sequence[Question], int]:
+        place = after or (-inf, "", "")
+        rows = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), place[0], *place, limit))
         questions = [row_decoder.question(row) for row in rows]
-        if len(questions) < limit:
-            return questions, len(questions)
-        counted = await self._rows(self._sql.COUNT_QUESTIONS, (self._now(),))
+        if after is None and len(questions) < limit:
+            return questions, min(len(questions), contract.MOST_QUESTIONS + 1)
+        counted = await self._rows(self._sql.COUNT_QUESTIONS, (self._now(), contract.MOST_QUESTIONS + 1))
         return questions, int(counted[0][0])
+
+    async def expiring(self, since: float, until: float) -> Sequence[str]:
+        return [run for (run,) in await self._rows(self._sql.EXPIRING, (since, until, _MOST_EXPIRING))]
 
     async def answers(self, run: str) -> Sequence[Answer]:
         return [row_decoder.answer(run, row, self._seal) for row in await self._rows(self._sql.ANSWERS, (run,))]

@@ -109,6 +109,10 @@ class Statements(ABC):
     PUT_BLOB = "INSERT INTO blobs (sha256, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
     TEXT = "SELECT body FROM blobs WHERE sha256 = ?"
 
+    EXPIRING = """
+        SELECT id FROM runs WHERE status IN ('paused', 'awaiting_input') AND expires_at >= ? AND expires_at < ?
+        ORDER BY expires_at LIMIT ?
+    """
     STATE_OF_RUN: str
     """Selects the status of a run, which then does not change until the transaction ends."""
     SET_STATUS = """
@@ -163,8 +167,11 @@ class Statements(ABC):
     STATE_OF_QUESTION = "SELECT state, hash, answer, seal FROM questions WHERE run = ? AND path = ?"
     QUESTION = f"SELECT {QUESTION_COLUMNS} FROM questions q JOIN runs r ON r.id = q.run WHERE q.run = ? AND q.path = ?"
     QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
-    OLDEST_QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path LIMIT ?"
-    COUNT_QUESTIONS = f"SELECT count(*) {_OF_OPEN}"
+    OLDEST_QUESTIONS = f"""
+        {_OPEN} AND q.asked_at >= ? AND (q.asked_at, q.run, q.path) > (?, ?, ?)
+        ORDER BY q.asked_at, q.run, q.path LIMIT ?
+    """
+    COUNT_QUESTIONS = f"SELECT count(*) FROM (SELECT 1 {_OF_OPEN} LIMIT ?) AS counted"
     QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
     ASKED = f"""
         SELECT {QUESTION_COLUMNS}, q.seal FROM questions q JOIN runs r ON r.id = q.run

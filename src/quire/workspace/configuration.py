@@ -362,6 +362,8 @@ def _runs(table: Table) -> RunSettings:
         context_budget=table.count("context_budget"),
         pure_work=default.pure_work if pure_work is None else pure_work,
         reply_tokens=table.positive("reply_tokens") or default.reply_tokens,
+        keep=table.duration("keep"),
+        keep_failed=table.duration("keep_failed"),
     )
 
 

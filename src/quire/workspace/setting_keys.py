@@ -24,7 +24,7 @@ _FORMS = {
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
     "flag": "trusted private enabled tls documents locked",
-    "duration": "timeout expiry heartbeat",
+    "duration": "timeout expiry heartbeat keep keep_failed",
     "amount": "input output",
     "temperature": "temperature",
     "date": "date",
@@ -226,6 +226,12 @@ SETTING_KEYS = (
             "workspace can lower it, only your own file can raise it"
         ),
     ),
+    SettingKey(
+        "runs.keep",
+        "for ever",
+        "how long servers and workers keep runs that completed, expired or were cancelled",
+    ),
+    SettingKey("runs.keep_failed", "for ever", "the same for failed runs"),
     SettingKey(
         "assume.NAME",
         "none",

@@ -391,6 +391,7 @@ _OPERATION: Migration = (
     "CREATE INDEX quire_runs_to_wake ON quire_runs (wake_at) WHERE wake_at IS NOT NULL",
     "CREATE INDEX quire_runs_by_lane ON quire_runs (lane, status) WHERE lane IS NOT NULL",
     "CREATE INDEX quire_runs_by_source ON quire_runs (source, created_at) WHERE source IS NOT NULL",
+    "CREATE INDEX quire_runs_that_wait ON quire_runs (expires_at) WHERE status IN ('paused', 'awaiting_input')",
 )
 """Claims of occurrences, triggers that are enabled, live processes, and copies of sealed pins for queries."""
 

@@ -295,6 +295,7 @@ _OPERATION: Migration = (
     "CREATE INDEX runs_to_wake ON runs (wake_at) WHERE wake_at IS NOT NULL",
     "CREATE INDEX runs_by_lane ON runs (lane, status) WHERE lane IS NOT NULL",
     "CREATE INDEX runs_by_source ON runs (source, created_at) WHERE source IS NOT NULL",
+    "CREATE INDEX runs_that_wait ON runs (expires_at) WHERE status IN ('paused', 'awaiting_input')",
 )
 """Claims of occurrences, triggers that are enabled, live processes, and copies of sealed pins for queries."""
 
