@@ -44,6 +44,7 @@ VERBS: dict[str, Verb] = {
     "resume": Verb(
         "quire.cli.resume:resume_command", "Run", "Continue a stopped or failed run", "runs", "PAID, WRITES"
     ),
+    "triggers": Verb("quire.cli.triggers", "Run", "Start documents at times, unattended", "running", "PAID, WRITES"),
     "serve": Verb("quire.cli.serve:serve_command", "Share", "Web page and HTTP API", "serve", "PAID, WRITES"),
     "mcp": Verb(
         "quire.cli.serve:mcp_command", "Share", "Offer documents as tools to AI agents", "ai-agents", "PAID, WRITES"
@@ -140,6 +141,8 @@ quire resume last
 quire resume last --limit calls=200
 quire resume last --document
 quire resume --all --dry-run
+quire triggers
+quire triggers fires --state missed
 quire serve
 quire serve --no-open --edit --budget 1
 quire mcp

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from quire.engine.requests import Load, ToolRequest
     from quire.engine.reused_replies import EarlierReplies
     from quire.stores.contract import History, KeptReply, Marks, Pruned, Spent
-    from quire.stores.occurrences import Occurrence, Process, Start, StartState
+    from quire.stores.occurrences import EnabledTrigger, Occurrence, Process, Start, StartState
     from quire.stores.run_pages import JournalPages, RunFilters, RunPage, Sort
     from quire.stores.transactions import Admit
     from quire.values import Value
@@ -287,6 +287,22 @@ class Store(Protocol):
 
     async def starts(self, source: str = "", state: str = "", limit: int = 100) -> Sequence[Start]:
         """Return claims, newest first."""
+        ...
+
+    async def triggers(self) -> Sequence[EnabledTrigger]:
+        """Return the triggers that a row enables. The caller checks the seals."""
+        ...
+
+    async def enable(self, trigger: EnabledTrigger) -> None: ...
+
+    async def disable(self, name: str) -> None: ...
+
+    async def move_trigger(self, name: str, cursor: float, to: float) -> None:
+        """Move the cursor of a trigger, if it still stands there."""
+        ...
+
+    async def under_way(self) -> Sequence[tuple[str, str, str]]:
+        """Return lane, id and status of the pending and running runs in a lane, by lane and age."""
         ...
 
     async def beat(self, process: Process) -> None:

@@ -49,6 +49,7 @@ _PARTS = "operations.run_parts"
 _COPIES = "operations.run_copies"
 _TRIES = "operations.run_tries"
 _QUESTIONS = "operations.questions"
+_TRIGGERS = "operations.triggers"
 _DOCUMENTS = "operations.documents"
 _FORECASTS = "operations.forecasts"
 _PAGE_DOCUMENTS = "server.handlers.documents"
@@ -123,6 +124,13 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("show_question", "FREE", _QUESTIONS, "GET /questions/{run}/{path:path}"),
     Operation("answer_questions", "PAID", _QUESTIONS, "POST /questions/answers"),
     Operation("answer_question", "PAID", _QUESTIONS, "POST /questions/{run}/{path:path}/answer"),
+    Operation("list_triggers", "FREE", _TRIGGERS, "GET /triggers", mcp="list_triggers"),
+    Operation("check_trigger", "FREE", _TRIGGERS, "POST /triggers/{name}/check"),
+    Operation("enable_trigger", "WRITES", _TRIGGERS, "POST /triggers/{name}/enable"),
+    Operation("disable_trigger", "WRITES", _TRIGGERS, "POST /triggers/{name}/disable"),
+    Operation("fire_trigger", "PAID", _TRIGGERS, "POST /triggers/{name}/fire", status=201),
+    Operation("tick_triggers", "PAID", _TRIGGERS, "POST /triggers/tick"),
+    Operation("list_fires", "FREE", _TRIGGERS, "GET /fires"),
     Operation("search", "FREE", _SEARCH, "GET /search"),
     Operation("list_artifacts", "FREE", _SEARCH, "GET /artifacts"),
     Operation("health", "FREE", _WORKSPACE, "GET /health"),

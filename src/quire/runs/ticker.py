@@ -25,6 +25,7 @@ from quire.stores.run_pages import RunFilters, newest_runs
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
+    from quire.runs.triggers import Triggers
 
 BEAT_SECONDS, SWEEP_SECONDS, PRUNE_SECONDS = 5.0, 10.0, 3600.0
 SEEN_SECONDS = 15.0
@@ -59,10 +60,12 @@ class Ticker:
         self._alive: Sequence[Process] = ()
         self._tried: dict[tuple[str, int], float] = {}
         """For each run at its epoch the time before which it is not tried again."""
+        self._triggers: Triggers | None = None
         self._duties: list[tuple[float, Duty, bool]] = []
         self.add(BEAT_SECONDS, self.wake, of_queue=True)
         self.add(SWEEP_SECONDS, self.sweep, of_queue=True)
         self.add(PRUNE_SECONDS, self.prune)
+        self.add(BEAT_SECONDS, self._fire)
 
     def add(self, seconds: float, duty: Duty, *, of_queue: bool = False) -> None:
         """Have a duty done at this interval while this process is the oldest fit process; with `of_queue` while it is
@@ -83,6 +86,15 @@ class Ticker:
             with contextlib.suppress(StoreError, TimeoutError):
                 if self._runtime.store.process:
                     await asyncio.wait_for(self._runtime.store.leave(self.process.id), LEAVE_SECONDS)
+
+    async def _fire(self, now: float) -> None:
+        """Start the runs of triggers that are due."""
+        if self._triggers is None and await self._runtime.store.triggers():
+            from quire.runs.triggers import Triggers  # it loads the analysis of documents
+
+            self._triggers = Triggers(self._runtime, self._report, "serve" if self.process.kind == "serve" else "")
+        if self._triggers is not None:
+            await self._triggers.tick(now, self._drive)
 
     def be(self, state: ProcessState, reason: str = "") -> None:
         """Take another state. Only a fit process does duties."""

@@ -28,7 +28,7 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
-from quire.stores.occurrences import Start
+from quire.stores.occurrences import EnabledTrigger, Start
 from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, Sort, cursor
 from quire.values import clean
 
@@ -150,6 +150,22 @@ class SqlStore(ABC):
     async def start_of(self, occurrence: Occurrence) -> Start | None:
         rows = await self._rows(self._sql.CLAIMED, (clean(occurrence.source), clean(occurrence.key)))
         return row_decoder.start_row(rows[0]) if rows else None
+
+    async def triggers(self) -> Sequence[EnabledTrigger]:
+        return [EnabledTrigger(*row) for row in await self._rows(self._sql.TRIGGERS)]
+
+    async def enable(self, trigger: EnabledTrigger) -> None:
+        row = tuple(getattr(trigger, name) for name in trigger.__struct_fields__)
+        await self._transact(lambda again: self._transactions.change("PUT_TRIGGER", row))
+
+    async def disable(self, name: str) -> None:
+        await self._transact(lambda again: self._transactions.change("DROP_TRIGGER", (name,)))
+
+    async def move_trigger(self, name: str, cursor: float, to: float) -> None:
+        await self._transact(lambda again: self._transactions.change("MOVE_TRIGGER", (to, name, cursor)))
+
+    async def under_way(self) -> Sequence[tuple[str, str, str]]:
+        return [(lane, run, status) for lane, run, status in await self._rows(self._sql.UNDER_WAY)]
 
     async def beat(self, process: Process) -> None:
         self.process = process.id

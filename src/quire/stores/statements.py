@@ -206,6 +206,31 @@ class Statements(ABC):
         SELECT source, key, request, due, at, state, reason, run FROM starts
         WHERE (? = '' OR source = ?) AND (? = '' OR state = ?) ORDER BY at DESC, key DESC LIMIT ?
     """
+    TRIGGERS = "SELECT name, digest, authority, cursor, enabled_at, enabled_by, seal FROM triggers ORDER BY name"
+    PUT_TRIGGER = """
+        INSERT INTO triggers (name, digest, authority, cursor, enabled_at, enabled_by, seal)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, authority = excluded.authority,
+            cursor = excluded.cursor, enabled_at = excluded.enabled_at, enabled_by = excluded.enabled_by,
+            seal = excluded.seal
+    """
+    DROP_TRIGGER = "DELETE FROM triggers WHERE name = ?"
+    HELD_TRIGGER = "SELECT seal, cursor FROM triggers WHERE name = ?"
+    """The row does not change until the transaction ends."""
+    MOVE_TRIGGER = "UPDATE triggers SET cursor = ? WHERE name = ? AND cursor = ?"
+    UNENDED_OF = """
+        SELECT id, status FROM runs WHERE source = ? AND (
+            status IN ('pending', 'running')
+            OR (status IN ('paused', 'awaiting_input') AND (expires_at IS NULL OR expires_at >= ?))
+        )
+        ORDER BY created_at, n
+    """
+    UNDER_WAY = """
+        SELECT lane, id, status FROM runs WHERE lane IS NOT NULL AND status IN ('pending', 'running')
+        ORDER BY lane, created_at, n
+    """
+    COMMITTED: str
+    """The dollars that the runs of a source since a time have cost, or may still cost."""
     PUT_PROCESS = """
         INSERT INTO processes (
             id, kind, host, pid, version, queue, started_at, seen_at, slots, driving, state, reason
@@ -228,6 +253,16 @@ class Statements(ABC):
     def __init_subclass__(cls) -> None:
         for name, which in _OF_RUNS.items():
             setattr(cls, name, f"{cls.RUNS} {which}")
+        cls.COMMITTED = f"""
+            SELECT coalesce(sum(
+                CASE WHEN cost < most AND (cost < 0 OR status NOT IN ('completed', 'failed', 'cancelled')) THEN most
+                WHEN cost < 0 THEN 0.0 ELSE cost END
+            ), 0.0)
+            FROM (
+                SELECT r.status AS status, coalesce(r.reserved, 0.0) AS most, {cls.LAST_COST} AS cost
+                FROM runs r WHERE r.source = ? AND r.created_at >= ?
+            ) t
+        """
         for name in [name for name in dir(cls) if name.isupper()]:
             setattr(cls, name, cls.translate(getattr(cls, name)))
 

@@ -186,6 +186,10 @@ class Transactions:
         for batch in batches:
             yield Append(held, batch, history.updated_at)
 
+    def change(self, statement: str, parameters: Sequence[object]) -> Steps[None]:
+        """Perform a statement by its name."""
+        yield getattr(self._sql, statement), parameters
+
     def beat(self, process: Process) -> Steps[None]:
         """Report a process, and forget those that were not seen for an hour."""
         yield self._sql.PUT_PROCESS, tuple(getattr(process, name) for name in process.__struct_fields__)

@@ -46,6 +46,7 @@ from quire.workspace.tables import (
     read_private_files,
     read_sandbox,
     read_spawn,
+    read_trigger,
     read_webhook,
     server_of_one_file,
     whole_table,
@@ -148,6 +149,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         sandbox=users.sandbox,
         listeners=merged.listeners,
         webhooks=users.webhooks,
+        triggers=merged.triggers,
         notify=users.notify,
         http=users.http,
         assume=merged.assume,
@@ -270,8 +272,8 @@ def _tables(file: _File, problems: list[str]) -> dict[str, object]:
 
 
 def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int = 2) -> dict[str, object]:
-    """Merge two files key by key down to `[models.providers]`; a provider, an agent and the settings of a playbook are
-    each taken whole from one file.
+    """Merge two files key by key down to `[models.providers]`; a provider, an agent, a trigger and the settings of a
+    playbook are each taken whole from one file.
 
     Otherwise a workspace could combine its own `base_url` with the user's `api_key_env`.
     """
@@ -279,7 +281,7 @@ def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int =
     for key, value in over.items():
         below = merged.get(key)
         if depth and isinstance(value, dict) and isinstance(below, dict):
-            merged[key] = _merge(below, value, 0 if key in ("agents", "playbooks") else depth - 1)
+            merged[key] = _merge(below, value, 0 if key in ("agents", "playbooks", "triggers") else depth - 1)
         else:
             merged[key] = value
     return merged
@@ -317,6 +319,7 @@ def _settings(
         sandbox=read_sandbox(top.table("sandbox")),
         listeners=read_listeners(top.table("serve")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
+        triggers={name: read_trigger(table) for name, table in top.tables("triggers").items()},
         notify=read_notify(top.table("notify")) if "notify" in top.data else None,
         http=_http(top.tables("http")),
         assume=top.table("assume").all_sizes(),

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.plan.vocabulary import REASONING
-from quire.workspace.settings import NOTIFY_EVENTS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
+from quire.workspace.settings import NOTIFY_EVENTS, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -24,13 +24,19 @@ _FORMS = {
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
     "flag": "trusted private enabled tls documents locked",
-    "duration": "timeout expiry heartbeat keep keep_failed",
-    "amount": "input output",
+    "duration": "timeout expiry heartbeat every keep keep_failed",
+    "amount": "input output budget day_budget",
     "temperature": "temperature",
     "date": "date",
     "headers": "headers",
 }
 """The forms of values that are not text, with the last parts of the keys that take them."""
+_OTHER_FORMS = {
+    "assume.NAME": "size",
+    "triggers.NAME.window": "duration",
+    "triggers.NAME.inputs": "values",
+    **dict.fromkeys(("budgets.run", "budgets.day", "budgets.month"), "amount"),
+}
 
 
 class SettingKey(Struct, frozen=True):
@@ -54,11 +60,9 @@ class SettingKey(Struct, frozen=True):
     @property
     def form(self) -> str:
         """How its value is written: `text`, `size` or one of `_FORMS`."""
-        if self.key == "assume.NAME":
-            return "size"
-        if self.parts[0] == "budgets":
-            return "amount"
-        return next((form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text")
+        return _OTHER_FORMS.get(self.key) or next(
+            (form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text"
+        )
 
     @property
     def text(self) -> str:
@@ -319,6 +323,25 @@ SETTING_KEYS = (
         "a program and its arguments that are [told](#notify) when a run waits or ends; only in your own file",
     ),
     SettingKey("notify.events", "all", "`run.waiting`, `run.completed`, `run.failed`", words=NOTIFY_EVENTS),
+    SettingKey("triggers.NAME.run", "needed", "the document of a trigger, as `quire run` takes it; in either file"),
+    SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; either this or `every`'),
+    SettingKey("triggers.NAME.every", "–", "or an interval: it fires at the multiples since 1970"),
+    SettingKey("triggers.NAME.zone", '`"UTC"`', 'the time zone of `cron`, as in `"Europe/Berlin"`'),
+    SettingKey("triggers.NAME.inputs", "none", 'inputs of the run: values, or `{expr = "…"}` over `due`'),
+    SettingKey("triggers.NAME.when", "always", "an expression over the same names: false skips the run"),
+    SettingKey("triggers.NAME.budget", "none", "dollars of one run; needed where a model has a price"),
+    SettingKey("triggers.NAME.day_budget", "none", "dollars of all its runs of a day, in UTC"),
+    *(
+        SettingKey(f"triggers.NAME.{name}", f'`"{TRIGGER_WORDS[name][0]}"`', meaning, words=TRIGGER_WORDS[name])
+        for name, meaning in {
+            "catch_up": "runs after an outage: for the last occurrence, for `all` or for `none`",
+            "overlap": "the rule while an earlier run of it is under way",
+            "questions": "wait for a person, or take their `default` as under `--unattended`",
+        }.items()
+    ),
+    SettingKey("triggers.NAME.window", '`"24h"`', "the delay with which an occurrence may still start"),
+    SettingKey("triggers.NAME.allow", "`[]`", "tools to grant to its runs", names="tool"),
+    SettingKey("triggers.NAME.model", "that of the document or the settings", "the model of its runs", names="model"),
     SettingKey(
         "prompts.folders",
         "`[]`",

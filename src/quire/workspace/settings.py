@@ -189,7 +189,7 @@ class ServerMark(Struct, frozen=True):
     """True if its results must not leave."""
 
 
-NOTIFY_EVENTS = ("run.waiting", "run.completed", "run.failed")
+NOTIFY_EVENTS = ("run.waiting", "run.completed", "run.failed", "trigger.refused")
 
 
 class NotifySettings(Struct, frozen=True):
@@ -197,6 +197,33 @@ class NotifySettings(Struct, frozen=True):
 
     command: tuple[str, ...]
     events: tuple[str, ...] = NOTIFY_EVENTS
+
+
+TRIGGER_WORDS = {
+    "catch_up": ("once", "all", "none"),
+    "overlap": ("skip", "queue", "allow"),
+    "questions": ("park", "default"),
+}
+
+
+class TriggerSettings(Struct, frozen=True, omit_defaults=True):
+    """A table `[triggers.NAME]`, with exactly one source. Nothing starts until the user enables it as it is."""
+
+    run: str = ""
+    cron: str = ""
+    every: float | None = None
+    zone: str = "UTC"
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    """Values, or `{"expr": TEXT}`."""
+    when: str = ""
+    budget: float | None = None
+    day_budget: float | None = None
+    catch_up: str = "once"
+    window: float = 86_400.0
+    overlap: str = "skip"
+    questions: str = "park"
+    allow: tuple[str, ...] = ()
+    model: str | None = None
 
 
 class Excess(Struct, frozen=True):
@@ -236,6 +263,7 @@ class Settings(Struct, frozen=True):
     listeners: int = LISTENERS
     """Event streams that `quire serve` keeps open at once."""
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    triggers: Mapping[str, TriggerSettings] = field(default_factory=dict)
     notify: NotifySettings | None = None
     http: tuple[HostHeaders, ...] = ()
     """Headers that the user adds to requests; read from the user's own file only."""

@@ -90,6 +90,7 @@ class PostgresStatements(Statements):
     """
     NEW_RUN = f"{Statements.NEW_RUN} RETURNING n"
     CLAIM = f"{Statements.CLAIM} RETURNING 1"
+    HELD_TRIGGER = f"{Statements.HELD_TRIGGER} FOR UPDATE"
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ? FOR NO KEY UPDATE"
 
     APPEND = f"INSERT INTO journal (run, {_NAMES}) VALUES (?, {', '.join('?' * len(_COLUMNS))})"
