@@ -13,6 +13,7 @@ from tests.runs.test_launched_budgets import PricedScript
 from quire.cli import main
 from quire.errors import LimitReached
 from quire.library.document import load
+from quire.runs.adapters import Models
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.workspace.configuration import load_settings
@@ -107,3 +108,14 @@ def test_a_workspace_only_lowers_them(workspace: Path) -> None:
     budgets("run = 1\nday = 5")
     (workspace / "quire.toml").write_text("[budgets]\nrun = 2\nday = 3\nmonth = 4\n")
     assert load_settings(find_workspace(workspace)).budgets == BudgetSettings(1.0, 3.0, 4.0)
+
+
+@pytest.mark.parametrize("url", ["", "postgresql://user@host/db"])
+def test_the_limits_of_a_provider_are_shared_beside_the_settings_or_the_runs(workspace: Path, url: str) -> None:
+    store = f'[store]\nurl = "{url}"\n' if url else ""
+    limits = '[models.limits.house]\nat_once = 1\n[models.providers.house]\nbase_url = "http://127.0.0.1:9/v1"'
+    budgets(f"{store}{limits}")
+    settings = load_settings(find_workspace(workspace))
+    model = Models(settings, os.environ).open("house:small")
+    _, shared = model._model._gates  # type: ignore[attr-defined]
+    assert shared._place == (url or str(settings.user / "limits.db"))

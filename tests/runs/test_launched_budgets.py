@@ -14,6 +14,7 @@ from tests.runs.test_across_formats import PIPELINES, House, use
 from quire.engine.driver.drive import DriveResult
 from quire.engine.ports import Model, ModelCall, ModelReply, Store
 from quire.engine.records import RunRow, Status, Usage
+from quire.errors import LimitReached
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.drives import Given
@@ -121,6 +122,15 @@ async def test_what_is_launched_stays_within_the_money_of_its_launcher(
     if "async" not in tool:
         assert (launcher.cost or 0.0) >= (launched.cost or 0.0) + MOST - 1e-9
     assert (launcher.cost or 0.0) <= 0.55 + 1e-9
+
+
+async def test_the_money_of_what_is_launched_is_set_aside_once(place: Place) -> None:
+    place.write("quire.toml", "[budgets]\nday = 0.55\n")
+    model = launching("run_pipeline_inline", ONE)
+    _, (_, launched) = await place.go(model, RunOptions(budget=0.55))
+    assert launched.status is Status.COMPLETED
+    with pytest.raises(LimitReached, match="not started"):
+        await place.go(model, RunOptions(budget=0.55))
 
 
 async def test_what_is_not_needed_comes_back(place: Place) -> None:

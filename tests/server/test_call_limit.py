@@ -44,3 +44,14 @@ async def test_the_limit_is_a_field_of_the_body(tmp_path: Path) -> None:
         assert (await ended(server, fork.json()["id"]))["error"]["kind"] == "too_many_calls"
         seen = (await client.post("/documents/fan.yaml/preflight", json={**options, "limits": {"calls": 50}})).json()
         assert seen["limits"] == {"model_calls": 50} and any("a run may make 50" in one for one in seen["warnings"])
+
+
+async def test_a_day_without_money_answers_with_its_numbers(tmp_path: Path) -> None:
+    files = {**FILES, "quire.toml": "[budgets]\nday = 0.5\n"}
+    async with served(tmp_path / "team", files) as server, server.client() as client:
+        body = {"document": "fan.yaml", "inputs": {"rows": [1]}, "model": f"script:{server.folder / 's.json'}"}
+        refused = await client.post("/runs", json={**body, "budget": 0.6})
+        assert (refused.status_code, refused.json()["code"]) == (409, "limit-reached"), refused.text
+        assert refused.json()["detail"].startswith("not started: [budgets] day = $0.5 is reached")
+        assert (await client.get("/runs")).json()["items"] == []
+        assert (await client.post("/runs", json={**body, "budget": 0.5})).status_code == 201

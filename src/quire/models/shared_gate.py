@@ -23,10 +23,9 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from quire.models.choose import ProviderLimits
 
-LEASE_SECONDS, RENEW_SECONDS, LOOK_SECONDS = 30.0, 10.0, 0.2
-"""For how long a place is leased, how often leases are renewed, and how often a process that waits looks again."""
-PATIENCE = 2.0
-"""Seconds that a call waits before its run is told."""
+LEASE_SECONDS, RENEW_SECONDS, LOOK_SECONDS, PATIENCE = 30.0, 10.0, 0.2, 2.0
+"""For how long a place is leased, how often leases are renewed, how often a process that waits looks again, and when
+its run is told."""
 ANSWER_SECONDS, AWAY_SECONDS = 1.0, 30.0
 """Seconds that the database has to answer, and for which it is not asked again otherwise."""
 _CLOSE = 1e-6

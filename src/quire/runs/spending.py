@@ -31,15 +31,12 @@ def admission(runtime: Runtime, run: NewRun, day_budget: float | None = None) ->
     budgets, now = runtime.settings.budgets, runtime.clock.now()
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     day, month = today.timestamp(), today.replace(day=1).timestamp()
-    periods = [
-        PeriodBudget(name, most, since, source)
-        for name, most, since, source in (
-            ("[budgets] day", budgets.day, day, ""),
-            ("[budgets] month", budgets.month, month, ""),
-            (f"the day_budget of {run.source}", day_budget, day, run.source),
-        )
-        if most is not None
-    ]
+    limits = (
+        ("[budgets] day", budgets.day, day, ""),
+        ("[budgets] month", budgets.month, month, ""),
+        (f"the day_budget of {run.source}", day_budget, day, run.source),
+    )
+    periods = [PeriodBudget(name, most, since, source) for name, most, since, source in limits if most is not None]
     if periods and run.reserved is None:
         raise LimitReached(
             f"the most that this run may cost is not known, and {periods[0].name} has to hold: "

@@ -183,14 +183,13 @@ class Spent(Struct, frozen=True):
 
 
 class PeriodBudget(Struct, frozen=True):
-    """The most, in dollars, for the runs of a source that are started from a time on."""
+    """The most, in dollars, for the runs that are started from a time on: those of a source, or all."""
 
     name: str
     """The name of its setting, for messages."""
     most: float
     since: float
     source: str = ""
-    """Empty for all runs."""
 
 
 def spending(sql: type[Statements], since: float, now: float, source: str = "") -> Reads[float]:

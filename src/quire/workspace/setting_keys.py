@@ -286,11 +286,7 @@ SETTING_KEYS = (
     SettingKey(
         "safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deeply for_each and parallel may nest; 0 for no limit"
     ),
-    SettingKey(
-        "budgets.run",
-        "none",
-        "dollars that a run without `--budget` may cost; in each table a workspace can only lower what you set",
-    ),
+    SettingKey("budgets.run", "none", "dollars that a run without `--budget` may cost"),
     SettingKey("budgets.day", "none", "dollars for all runs of a store that are started on one day, in UTC"),
     SettingKey("budgets.month", "none", "the same for a month"),
     SettingKey(
