@@ -139,6 +139,7 @@ quire answer last short --hold
 quire resume last
 quire resume last --limit calls=200
 quire resume last --document
+quire resume --all --dry-run
 quire serve
 quire serve --no-open --edit --budget 1
 quire mcp
@@ -168,6 +169,8 @@ quire eval --dialect quire 'upper(name)' --context '{"name": "Ada"}'
 quire lsp
 quire lsp --tcp 0
 quire worker
+quire worker list
+quire worker list --json
 quire worker --temporal 127.0.0.1:7233 --concurrency 50
 quire completion bash
 quire completion zsh

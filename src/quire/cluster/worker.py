@@ -37,7 +37,6 @@ from quire.cluster.client import (
     SEEN_SECONDS,
     Cluster,
     NoAccess,
-    announce_unfit,
     connect,
     pollers,
     reason,
@@ -157,7 +156,7 @@ class ClusterWorker:
         self._where = where
         self._say = say
         self._driver = Driver(runtime, reopen, say, self._unfit, worker_identity())
-        self.ticker = Ticker(runtime, "worker", self._wake, say, slots=concurrency, driving=lambda: self._driver.runs)
+        self.ticker = Ticker(runtime, "worker", self._wake, say, concurrency, lambda: self._driver.runs)
         self._cluster: Cluster | None = None
         self._ground = ground
         self._read = ground()
@@ -219,7 +218,7 @@ class ClusterWorker:
             self._stale.set()
         return reason
 
-    async def _until_well(self, client: Client) -> bool:
+    async def _until_well(self) -> bool:
         """Wait until this worker could begin runs again. Return False if it is stopped before."""
         while not self._stopped.is_set():
             try:
@@ -227,7 +226,7 @@ class ClusterWorker:
                 self._say("its workspace is well: starting anew")
                 return True
             except QuireError:
-                await self._there(announce_unfit(client, self._where.task_queue, self._unfit()))
+                self._unfit()  # the reason may be another one
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), self._sweep_seconds)
         return False
@@ -260,7 +259,7 @@ class ClusterWorker:
                 for task in (sweeping, *ends):
                     task.cancel()
                 await asyncio.gather(sweeping, *ends, return_exceptions=True)
-        return self._stale.is_set() and await self._until_well(client)
+        return self._stale.is_set() and await self._until_well()
 
     async def _wake(self, run: str) -> None:
         if self._cluster is not None:

@@ -253,10 +253,11 @@ class Store(Protocol):
     `interrupted`.
     """
 
-    async def create(self, run: NewRun) -> None: ...
+    async def create(self, run: NewRun, admit: Admit | None = None) -> None: ...
 
-    async def restore(self, run: NewRun, history: History | None) -> None:
-        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken."""
+    async def restore(self, run: NewRun, history: History | None, admit: Admit | None = None) -> None:
+        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken, and
+        `LimitReached` if `admit` has a reason against it."""
         ...
 
     process: str

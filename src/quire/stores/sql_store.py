@@ -115,14 +115,16 @@ class SqlStore(ABC):
     def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
         """Tell whether the owner of a running run is alive."""
 
-    async def create(self, run: NewRun) -> None:
-        await self.restore(run, None)
+    async def create(self, run: NewRun, admit: Admit | None = None) -> None:
+        await self.restore(run, None, admit)
 
-    async def restore(self, run: NewRun, history: History | None) -> None:
+    async def restore(self, run: NewRun, history: History | None, admit: Admit | None = None) -> None:
         from quire.stores.transactions import encode_run
 
         new = encode_run(run, self._seal, history)
-        await self._insert(lambda again: self._transactions.create(new, again=again))
+        # Runs that are inserted side by side do not see each other, so none of them could be admitted.
+        insert = self._insert if admit is None else self._transact
+        await insert(lambda again: self._transactions.create(new, admit, again=again))
 
     async def start_once(
         self,
@@ -151,21 +153,13 @@ class SqlStore(ABC):
 
     async def beat(self, process: Process) -> None:
         self.process = process.id
-        if self._is_ready():
-            await self._transact(lambda again: self._transactions.beat(process))
+        await self._transact(lambda again: self._transactions.beat(process))
 
     async def leave(self, process: str) -> None:
-        if self._is_ready():
-            await self._transact(lambda again: self._transactions.leave(process))
+        await self._transact(lambda again: self._transactions.leave(process))
 
     async def processes(self) -> Sequence[Process]:
-        if not self._is_ready():
-            return ()
         return [row_decoder.process(row) for row in await self._rows(self._sql.PROCESSES)]
-
-    def _is_ready(self) -> bool:
-        """Tell whether a process may report itself: this must not create or migrate a file."""
-        return True
 
     async def due(self, now: float) -> Sequence[str]:
         return [row_decoder.readable_id(run) for (run,) in await self._rows(self._sql.DUE, (now,))]

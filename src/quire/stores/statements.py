@@ -35,6 +35,15 @@ COUNTED = ", ".join(
     f"count(CASE WHEN r.until IS NULL{condition} THEN 1 END)"
     for condition in ("", " AND r.status = 'completed'", " AND r.status = 'failed'")
 )
+COSTS = """
+    coalesce(sum(CASE
+        WHEN r.status IN ('completed', 'failed', 'cancelled', 'expired') OR r.expires_at < ?
+            THEN CASE WHEN t.written_at IS NULL THEN 0.0 ELSE coalesce(t.total_cost, r.reserved, 0.0) END
+        WHEN t.total_cost > coalesce(r.reserved, 0.0) THEN t.total_cost
+        ELSE coalesce(r.reserved, 0.0) END), 0.0)
+"""
+"""The cost of ended runs, and the most that the others may cost. Takes the time as of which waits have expired."""
+PERIOD = "WHERE r.created_at >= ? AND (? = '' OR r.source = ?)"
 
 
 class Statements(ABC):
@@ -67,6 +76,10 @@ class Statements(ABC):
     SPENT: str
     """Selects the sum of the known costs of the runs that were started between two times, the number of those whose
     cost is not known, and the numbers of all, completed and failed ones without tries."""
+    SPENDING: str
+    """Selects `COSTS` of the runs of `PERIOD`."""
+    LOCK_ADMISSION = "SELECT ?"
+    """Lets one transaction at a time admit runs by what the name stands for; a transaction of SQLite is alone."""
     WAITED = """
         SELECT q.asked_at, j.at - q.asked_at FROM runs r CROSS JOIN journal j CROSS JOIN questions q
         WHERE r.id IN (SELECT run FROM questions WHERE asked_at >= ?) AND {of_run} AND j.kind = 'ask' AND j.state = 'ok'

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
+from quire.engine.premises import smallest
 from quire.errors import BadConfiguration
 from quire.models.choose import ModelSettings
 from quire.patterns import late_pattern
@@ -21,6 +22,7 @@ from quire.source import open_text, read_bytes, real_path
 from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, find_workspace, has_table, user_space
 from quire.workspace.settings import (
     AgentSettings,
+    BudgetSettings,
     Durability,
     OnUncertain,
     RunSettings,
@@ -34,6 +36,7 @@ from quire.workspace.settings import (
 )
 from quire.workspace.tables import (
     Table,
+    read_budgets,
     read_cluster,
     read_listeners,
     read_mark,
@@ -139,6 +142,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         agents=agents,
         playbooks=merged.playbooks,
         spawn=merged.spawn,
+        budgets=BudgetSettings(*map(smallest, astuple(users.budgets), astuple(requests.budgets))),
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
@@ -307,6 +311,7 @@ def _settings(
         agents=agents,
         playbooks={name: read_playbook(table) for name, table in top.tables("playbooks").items()},
         spawn=read_spawn(top.table("safety")),
+        budgets=read_budgets(top.table("budgets")),
         pipelines=read_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=read_sandbox(top.table("sandbox")),
@@ -357,6 +362,8 @@ def _runs(table: Table) -> RunSettings:
         context_budget=table.count("context_budget"),
         pure_work=default.pure_work if pure_work is None else pure_work,
         reply_tokens=table.positive("reply_tokens") or default.reply_tokens,
+        keep=table.duration("keep"),
+        keep_failed=table.duration("keep_failed"),
     )
 
 

@@ -24,7 +24,7 @@ _FORMS = {
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
     "flag": "trusted private enabled tls documents locked",
-    "duration": "timeout expiry heartbeat",
+    "duration": "timeout expiry heartbeat keep keep_failed",
     "amount": "input output",
     "temperature": "temperature",
     "date": "date",
@@ -56,6 +56,8 @@ class SettingKey(Struct, frozen=True):
         """How its value is written: `text`, `size` or one of `_FORMS`."""
         if self.key == "assume.NAME":
             return "size"
+        if self.parts[0] == "budgets":
+            return "amount"
         return next((form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text")
 
     @property
@@ -225,6 +227,12 @@ SETTING_KEYS = (
         ),
     ),
     SettingKey(
+        "runs.keep",
+        "for ever",
+        "how long servers and workers keep runs that completed, expired or were cancelled",
+    ),
+    SettingKey("runs.keep_failed", "for ever", "the same for failed runs"),
+    SettingKey(
         "assume.NAME",
         "none",
         'the [size of an input](#assumed-sizes) for which bounds are shown as well: a number, or a text like `"40 KB"`',
@@ -274,6 +282,13 @@ SETTING_KEYS = (
     SettingKey(
         "safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deeply for_each and parallel may nest; 0 for no limit"
     ),
+    SettingKey(
+        "budgets.run",
+        "none",
+        "dollars that a run without `--budget` may cost; in each table a workspace can only lower what you set",
+    ),
+    SettingKey("budgets.day", "none", "dollars for all runs of a store that are started on one day, in UTC"),
+    SettingKey("budgets.month", "none", "the same for a month"),
     SettingKey(
         "sandbox.memory",
         "`4096`",

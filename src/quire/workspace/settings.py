@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -63,6 +64,9 @@ class RunSettings(Struct, frozen=True):
     """How much a run may compute between its effects, in units of `quire.engine.premises`."""
     reply_tokens: int = REPLY_TOKENS
     """Tokens of one reply of a model, where its agent or tier does not set `max_tokens`."""
+    keep: float | None = None
+    """Seconds for which servers and workers keep a run that has ended, but not failed; None for ever."""
+    keep_failed: float | None = None
 
 
 class TrustSettings(Struct, frozen=True):
@@ -111,6 +115,16 @@ class SandboxSettings(Struct, frozen=True):
     processes: int = 2048
     file: int = 4096
     """MB of one file that it writes."""
+
+
+class BudgetSettings(Struct, frozen=True):
+    """The table `[budgets]`, in dollars; None for no limit. Of two files the smaller amount counts."""
+
+    run: float | None = None
+    """The budget of a run that names none."""
+    day: float | None = None
+    """The most for all runs that the store has of a day, in UTC."""
+    month: float | None = None
 
 
 class PipelineEntry(Struct, frozen=True):
@@ -215,6 +229,7 @@ class Settings(Struct, frozen=True):
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     playbooks: Mapping[str, PlaybookSettings] = field(default_factory=dict)
     spawn: SpawnSettings = SpawnSettings()
+    budgets: BudgetSettings = BudgetSettings()
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
@@ -273,7 +288,7 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
     folder = merged.workspace.folder
     over = {excess.key for excess in merged.excess}
     runs = merged.runs
-    for key in ("durability", "on_uncertain", "expiry", "context_budget", "reply_tokens"):
+    for key in ("durability", "on_uncertain", "expiry", "context_budget", "reply_tokens", "keep", "keep_failed"):
         if f"runs.{key}" in over:
             runs = replace(runs, **{key: getattr(own.runs, key)})
     spawn = merged.spawn
@@ -340,10 +355,12 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
         # None means for ever.
         "expiry": mine.expiry is not None and (settings.expiry is None or settings.expiry > mine.expiry),
         "context_budget": (settings.context_budget or 0) > (mine.context_budget or 0),
+        "keep": (settings.keep or inf) < (mine.keep or inf),
+        "keep_failed": (settings.keep_failed or inf) < (mine.keep_failed or inf),
     }
     for key, is_weaker in weaker.items():
-        if key in stated and is_weaker and key in requested:
-            line = f"set [runs] {key} = {requested[key]}, where you have {stated[key]}"
+        if is_weaker and key in requested and (key in stated or key.startswith("keep")):
+            line = f"set [runs] {key} = {requested[key]}, where you have {stated.get(key, 'no limit')}"
             yield Excess("limit", f"runs.{key}", str(requested[key]), line)
 
 

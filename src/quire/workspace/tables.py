@@ -20,6 +20,7 @@ from quire.workspace.settings import (
     NOTIFY_EVENTS,
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
+    BudgetSettings,
     ClusterSettings,
     NotifySettings,
     PipelineEntry,
@@ -342,6 +343,12 @@ def read_notify(table: Table) -> NotifySettings | None:
         table.wrong("needs a command: a list with a program and its arguments")
     events = _some_of(table, "events", NOTIFY_EVENTS)
     return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
+
+
+@whole_table
+def read_budgets(table: Table) -> BudgetSettings:
+    """Read the table `[budgets]`."""
+    return BudgetSettings(table.amount("run"), table.amount("day"), table.amount("month"))
 
 
 @whole_table
