@@ -25,7 +25,8 @@ LETTER_WIDTH = 200
 def command(as_json: bool) -> None:
     """Show questions that wait for an answer, and notices; the oldest first.
 
-    A notice says [pipeline] and arrives when a launched run has ended that no caller waited for.
+    At most 100 questions are shown, 1,000 with --json. A notice says [pipeline] and arrives when a launched
+    run has ended that no caller waited for.
     """
     look_at_runs(lambda runs: _show(runs, as_json))
 

@@ -30,7 +30,7 @@ class ListQuestions(Input, frozen=True, kw_only=True):
     limit: Limit = 100
 
 
-@operation("The open questions, the oldest first.", ListQuestions, Page[OpenQuestion])
+@operation("The open questions, the oldest first, and their number, up to 1,001.", ListQuestions, Page[OpenQuestion])
 async def list_questions(host: Host, given: ListQuestions) -> Value:
     store, limit, start = host.runtime.store, given.limit, 0
     if given.run:
