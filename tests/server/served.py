@@ -127,7 +127,7 @@ async def _running(
     hosts = [place, f"localhost:{place.rpartition(':')[2]}", *names]
     origins = [f"http://{host}" for host in hosts]
     app = application(site, token=token, hosts=hosts, origins=origins, report=reports.append)
-    server = uvicorn.Server(configuration(app, site.runtime.settings.listeners))
+    server = uvicorn.Server(configuration(app, site.runtime.settings.serve.listeners))
     server.config.timeout_graceful_shutdown = 5
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -1,9 +1,10 @@
-"""Servers of a workspace: `quire serve` (HTTP API and web page), `quire mcp` (documents as tools of an MCP server) and
-`quire lsp` (language server, for editors)."""
+"""Servers of a workspace: `quire serve` (HTTP API and web page; tokens of users), `quire mcp` (documents as tools of an
+MCP server) and `quire lsp` (language server, for editors)."""
 
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import secrets
 import sys
@@ -19,17 +20,20 @@ from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.completers import complete_document
 from quire.cli.options import Amount, check_exclusive, require_known, require_text
-from quire.cli.stdio import with_runtime, write_text
+from quire.cli.stdio import tell, with_runtime, write_text
+from quire.display.visible import visible
 from quire.errors import CannotStart
 from quire.installed import add_extra
+from quire.workspace.settings import ROLES, Role
 
 if TYPE_CHECKING:
     from quire.mcp_server.server import Offer
     from quire.runs.runtime import Runtime
+    from quire.server.access import NamedTokens
     from quire.workspace.settings import Settings
 
 
-@click.command("serve")
+@click.group("serve", invoke_without_command=True)
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The port (default: 8377 or the next free one)."
 )
@@ -54,18 +58,24 @@ if TYPE_CHECKING:
     default="",
     help="The address of a proxy in front of the server: its host, and its path as --base-path.",
 )
+@click.option(
+    "--identity-header", "identity", metavar="NAME", default="", help="The header in which the proxy names the person."
+)
 @click.option("--uds", metavar="FILE", callback=require_text, help="Listen on a Unix socket instead of a port.")
 @click.option("--url", "prints", is_flag=True, help="Print the address of the running server with its token, and end.")
 @click.option("--new-token", is_flag=True, hidden=True, help="Does nothing: each start makes a new token.")
 @click.option("--webhooks", is_flag=True, help="Send events to the addresses under [webhooks] of your own settings.")
 @click.option("--debug", is_flag=True, help="Report each request, and answer mistakes of Quire with a traceback.")
-def serve_command(**given: Any) -> None:
+@click.pass_context
+def serve_command(context: click.Context, /, **given: Any) -> None:
     """Serve the web page and the HTTP API of this folder.
 
     Only programs on this machine that know the token reach it. The address with the token is printed on a terminal;
     --url prints it elsewhere. Ctrl-C ends the server; its runs pause after their step, and the next server continues
     them.
     """
+    if context.invoked_subcommand:
+        return
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise CannotStart(f"quire serve needs starlette and uvicorn: {add_extra('web')}")
     from quire.runs.runtime import Runtime
@@ -97,6 +107,7 @@ class _Door(Struct, frozen=True):
     names: tuple[str, ...]
     base: str
     proxy: str
+    identity: str
     uds: str | None
     new_token: bool
     webhooks: bool
@@ -108,6 +119,8 @@ class _Door(Struct, frozen=True):
 
         if self.uds is not None and self.port is not None:
             raise click.UsageError("--uds and --port exclude each other")
+        if self.identity and not (self.uds or self.proxy):
+            raise click.UsageError("--identity-header needs --proxy or --uds: others than the proxy could send it")
         names_of(None if self.uds else "127.0.0.1:1", self.names, self.base, self.proxy)
         if not self.names and not self.uds and _is_reached_from_outside(self.host):
             raise CannotStart(f"--host {self.host} is reached by other names: say which, with --allow-host NAME")
@@ -143,6 +156,8 @@ class _Door(Struct, frozen=True):
             hosts=names.hosts,
             origins=names.origins,
             proxied=bool(self.proxy),
+            fixed=bool(self.uds or self.proxy),
+            identity=self.identity,
             report=say,
         )
         remember_address(settings, names.url, "" if fixed else token)
@@ -152,7 +167,7 @@ class _Door(Struct, frozen=True):
                 listeners,
                 site.leave,
                 lambda: self._announce(names.url, token, settings),
-                settings.listeners,
+                settings.serve.listeners,
             )
         finally:
             forget_address(settings)
@@ -172,6 +187,55 @@ class _Door(Struct, frozen=True):
         say("Ctrl-C ends")
         if self.opens and not self.uds and _has_browser():
             webbrowser.open(opener_of(settings, f"{url}#token={token}").as_uri())
+
+
+@serve_command.group("token")
+def token_command() -> None:
+    """Tokens of users. They open a server with --uds or --proxy, until they are revoked."""
+
+
+@token_command.command("add")
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="Each may do what those before it may.")
+@click.option(
+    "--documents", metavar="GLOB", callback=require_text, help="Only documents with such a path, and their runs."
+)
+def token_add(name: str, role: Role, documents: str | None) -> None:
+    """Make a token and print it, once. WRITES."""
+    click.echo(_tokens().make(name, role, documents or ""))
+    tell("only its hash is kept: this is the one time that it is shown")
+
+
+@token_command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def token_list(as_json: bool) -> None:
+    """Show the tokens of this folder. FREE."""
+    rows = [
+        {name: getattr(token, name) for name in ("name", "role", "documents", "created_at")}
+        for token in _tokens().all()
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        click.echo("\t".join((row["name"], row["role"], visible(row["documents"]))))
+    if not rows:
+        tell("no token: quire serve token add NAME --role look")
+
+
+@token_command.command("revoke")
+@click.argument("name")
+def token_revoke(name: str) -> None:
+    """Revoke a token: it opens nothing from now on, and its event streams end. WRITES."""
+    _tokens().revoke(name)
+    tell(f"{name} is revoked")
+
+
+def _tokens() -> NamedTokens:
+    from quire.server.access import NamedTokens
+    from quire.workspace.configuration import settings_here
+
+    return NamedTokens(settings_here())
 
 
 def _is_reached_from_outside(host: str) -> bool:

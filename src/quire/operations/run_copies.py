@@ -63,6 +63,7 @@ class PreviewFork(RunChanges, frozen=True, kw_only=True):
     allow: Names = ()
 
     def changes(self, host: Host) -> Changes:
+        host.caller.check_consent(self)
         return Changes(
             sets=self.set,
             model=self.model,
@@ -75,6 +76,7 @@ class PreviewFork(RunChanges, frozen=True, kw_only=True):
             says_yes=self.unattended == "yes",
             force=self.force,
             door=host.caller.door,
+            source=host.caller.source,
         )
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from quire.server.site import Site
+    from quire.workspace.settings import Role
 
 
 MAX_BODY = 10_000_000
@@ -93,6 +94,7 @@ class Endpoint(Struct, frozen=True, dict=True):
     """The schema of the JSON that a successful request returns."""
     media: str = JSON
     """The media type of the response."""
+    role: Role = "administer"
 
     @property
     def template(self) -> str:
@@ -231,6 +233,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Value]:
         "summary": endpoint.summary,
         "description": f"{endpoint.cost}.",
         "x-cost": endpoint.cost,
+        "x-role": endpoint.role,
         "parameters": parameters,
         "responses": {
             str(endpoint.status): {
@@ -278,7 +281,8 @@ def _endpoint(endpoint: Endpoint, base: str) -> str:
     body = f"<p>The body:</p><pre>{escape(encode(endpoint.body))}</pre>" if endpoint.body is not None else ""
     return (
         f'<h2 id="{escape(endpoint.name)}"><code>{endpoint.method} {escape(endpoint.template)}</code></h2>'
-        f"<p>{escape(endpoint.summary)} {endpoint.cost}: {_COSTS[endpoint.cost]}.</p>"
+        f"<p>{escape(endpoint.summary)} {endpoint.cost}: {_COSTS[endpoint.cost]}. "
+        f"It needs the role {endpoint.role}.</p>"
         + (f"<dl>{''.join(items)}</dl>" if items else "")
         + body
         + f"<p>Answers {endpoint.status}.</p><pre>{escape(curl(endpoint, base))}</pre>"

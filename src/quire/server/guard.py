@@ -4,8 +4,11 @@ Any page in a browser can send requests to a loopback address. Therefore the `Ho
 (against names that are made to resolve to it), an `Origin` must be our own, the API needs the token as a bearer token,
 and a request that changes something must be JSON. No cookie is set or read, so a browser adds no authority by itself.
 
+A proxy adds the server's token to the requests of people whom it has authenticated, and says in a header who they are:
+the header counts beside that token alone, and then it is needed.
+
 The token of a share opens what the table of operations marks as shared, of exactly its run. Everything else is the same
-404 for it, as is a token that is wrong, has expired or was revoked; a stream ends when its share does.
+404 for it, as is a token that is wrong, has expired or was revoked; a stream ends when its share or named token does.
 """
 
 from __future__ import annotations
@@ -18,14 +21,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import compile_path
 
+from quire.display.visible import visible
 from quire.operations import JSON, OPERATIONS
 from quire.operations.problems import Problem
 from quire.runs.shares import PREFIX
+from quire.server.access import Access
 from quire.server.assets import COMMON_HEADERS
 from quire.server.endpoints import MAX_BODY, problem_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from quire.workspace.settings import Role
 
 API = "/api/"
 OPEN_TO_OTHER_SITES = ("/static/", "/frames/")
@@ -45,6 +52,9 @@ NOTHING_RUNS = "default-src 'none'; frame-ancestors 'none'; sandbox"
 """The policy of responses that are not pages: opened in a tab, they run nothing and load nothing."""
 
 
+CHECK_SECONDS = 0.5
+"""Streams end so soon after their token was revoked."""
+
 Opens: TypeAlias = Callable[[str, str], bool]
 _SHARED = [compile_path(f"/api/v1{op.http.partition(' ')[2]}")[0] for op in OPERATIONS if op.shared]
 """The paths that a share opens. Each has a part `run`."""
@@ -63,9 +73,13 @@ class Guard:
         base: str = "",
         proxied: bool = False,
         opens: Opens = lambda token, run: False,
+        named: Callable[[str], Access | None] = lambda token: None,
+        identity: str = "",
+        people: Mapping[str, Role] | None = None,
     ) -> None:
-        """`opens` tells whether the token of a share opens a run now. With `proxied` the host that a proxy reports in
-        `X-Forwarded-Host` counts, if it is a name of the server."""
+        """`opens` tells whether the token of a share opens a run now, `named` what a token with a name opens. With
+        `proxied` the host that a proxy reports in `X-Forwarded-Host` counts, if it is a name of the server. `identity`
+        is the header in which it names the person, `people` are the roles of those who may come."""
         self._app = app
         self._base = base
         self._token = f"Bearer {token}".encode()
@@ -73,6 +87,8 @@ class Guard:
         self._origins = frozenset(origins)
         self._proxied = proxied
         self._opens = opens
+        self._named = named
+        self._identity, self._people = identity, people or {}
         self._wrong = 0
         self._delayed = 0
 
@@ -89,13 +105,16 @@ class Guard:
         send = _with_headers(send)
         try:
             scope = {**scope, "headers": self._headers_of_proxy(scope["headers"])} if self._proxied else scope
-            await self._check(scope)
-            send = self._while_shared(scope, send)
+            access = await self._check(scope)
             receive = _limited(receive, Headers(scope=scope))
         except Problem as problem:
             await problem_response(problem, self._base, path)(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        scope = {**scope, "user": access}
+        if access == Access() or scope["method"] not in SAFE:
+            await self._app(scope, receive, send)
+        else:
+            await self._while_open(scope, receive, send)
 
     def _headers_of_proxy(self, headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Return the headers with the host that the client asked for. The host of the proxy's own request must be ours
@@ -106,7 +125,8 @@ class Guard:
             return list(headers)
         return [(name, value) for name, value in headers if name != b"host"] + [(b"host", forwarded[0])]
 
-    async def _check(self, scope: Scope) -> None:
+    async def _check(self, scope: Scope) -> Access:
+        """Return the access of the user of a request; the part outside of the API is open to all."""
         headers = Headers(scope=scope)
         path = scope["path"]
         host = headers.getlist("host")
@@ -118,8 +138,7 @@ class Guard:
             raise Problem.of("foreign-origin", f"the request comes from {origin}")
         if headers.get("sec-fetch-site") == "cross-site" and not open_to_others:
             raise Problem.of("foreign-origin", "the request comes from another site")
-        if path.startswith(API):
-            await self._check_token(scope, headers)
+        access = await self._check_token(scope, headers) if path.startswith(API) else Access()
         if scope["method"] not in SAFE and headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
             raise Problem.of("wrong-media-type", "a request that changes something is sent as application/json")
         if "transfer-encoding" in headers and "content-length" in headers:
@@ -129,6 +148,7 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
             raise Problem.of("too-large", f"the body has {length} bytes")
+        return access
 
     def _share(self, headers: Headers) -> str:
         """Return the token of a share that a request has; an empty text for one without."""
@@ -141,25 +161,48 @@ class Guard:
         runs = [match["run"] for path in _SHARED if (match := path.fullmatch(scope["path"]))]
         return self._opens(token, runs[0] if runs else "") and scope["method"] in ("GET", "HEAD")
 
-    def _while_shared(self, scope: Scope, send: Send) -> Send:
-        """End a response in pieces when the share that opened it has expired or was revoked."""
-        share, ended = self._share(Headers(scope=scope)), False
+    async def _while_open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that only reads, but end its answer in pieces when its token is revoked or expires."""
+        headers, began = Headers(scope=scope), False
 
         async def sending(message: Message) -> None:
-            nonlocal ended
-            if not ended:
-                ended = bool(share and message.get("more_body")) and not self._is_shared(scope, share)
-                await send({"type": "http.response.body", "body": b""} if ended else message)
+            nonlocal began
+            if not message.get("more_body") or self._access(scope, headers):
+                await send(message)
+            began = True
 
-        return sending
+        answering = asyncio.ensure_future(self._app(scope, receive, sending))
+        try:
+            while not (await asyncio.wait([answering], timeout=CHECK_SECONDS))[0]:
+                if began and not self._access(scope, headers):
+                    answering.cancel()
+                    await asyncio.wait([answering])
+                    return await send({"type": "http.response.body", "body": b""})
+            answering.result()
+        finally:
+            answering.cancel()
 
-    async def _check_token(self, scope: Scope, headers: Headers) -> None:
-        tokens = [value.encode("latin-1") for value in headers.getlist("authorization")]
-        if len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token):
-            return
+    def _access(self, scope: Scope, headers: Headers) -> Access | None:
+        """Return what the token of a request opens now. Raises `Problem` for a person who may not come."""
+        tokens = headers.getlist("authorization")
+        if len(tokens) == 1 and hmac.compare_digest(tokens[0].encode("latin-1"), self._token):
+            return self._person(headers) if self._identity else Access()
         if share := self._share(headers):
-            if self._is_shared(scope, share):
-                return
+            return Access("look") if self._is_shared(scope, share) else None
+        return self._named(tokens[0].removeprefix("Bearer ")) if len(tokens) == 1 else None
+
+    def _person(self, headers: Headers) -> Access:
+        names = headers.getlist(self._identity)
+        role = self._people.get(names[0]) if len(names) == 1 else None
+        if role is None:
+            wrong = visible(", ".join(names)) or f"nobody in {self._identity}"
+            raise Problem.of("unknown-person", f"the proxy names {wrong}, who has no role under [serve.people]")
+        return Access(role, f"person:{names[0]}")
+
+    async def _check_token(self, scope: Scope, headers: Headers) -> Access:
+        if access := self._access(scope, headers):
+            return access
+        if self._share(headers):
             raise Problem.of("no-such-share", "the link is wrong, has expired or was revoked")
         self._wrong += 1
         if self._wrong > WRONG_TOKENS and self._delayed < MOST_DELAYED:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from quire.runs.drives import Given
+    from quire.server.access import Access
     from quire.server.site import Site
     from quire.values import Value
 
@@ -32,12 +33,16 @@ class RequestHost(Host):
     """A site, for one request. The headers of the answer are collected in `headers`."""
 
     def __init__(self, site: Site, request: Request) -> None:
-        super().__init__(site.runtime, site.caller, site.views, site.shelf)
+        self.access: Access = request.scope["user"]
+        super().__init__(site.runtime, self.access.caller(site.caller), site.views, site.shelf)
         self.site = site
         self.request = request
         self.headers: dict[str, str] = {}
         self.unchanged = False
         self.kept = site.hub.kept
+
+    def sees(self, document: str) -> bool:
+        return self.access.covers(document)
 
     def drives(self, run: str) -> bool:
         return run in self.site.runs
@@ -131,6 +136,7 @@ def endpoint_of(operation: Operation) -> Endpoint:
         operation.status,
         response,
         operation.media,
+        operation.role,
     )
 
 

@@ -149,8 +149,23 @@ class ClusterSettings(Struct, frozen=True):
 
 
 WEBHOOK_EVENTS = ("question.opened", "question.answered", "run.completed", "run.failed", "run.expiring")
-LISTENERS = 256
 WEBHOOK_TEXTS = ("prompt", "artifact", "subject")
+
+
+Role: TypeAlias = Literal["look", "answer", "run", "administer"]
+ROLES: tuple[Role, ...] = ("look", "answer", "run", "administer")
+"""The roles of users of a server, each with the permissions of those before it."""
+
+
+class ServeSettings(Struct, frozen=True):
+    """The table `[serve]`. Only the listeners may be set by a workspace."""
+
+    listeners: int = 256
+    """Event streams that `quire serve` keeps open at once."""
+    different_approver: bool = False
+    """True if the user who started a run may not answer its confirms over HTTP."""
+    people: Mapping[str, Role] = field(default_factory=dict)
+    """The roles of people, by the names under which a proxy announces them."""
 
 
 class WebhookSettings(Struct, frozen=True):
@@ -218,8 +233,7 @@ class Settings(Struct, frozen=True):
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
-    listeners: int = LISTENERS
-    """Event streams that `quire serve` keeps open at once."""
+    serve: ServeSettings = ServeSettings()
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
     notify: NotifySettings | None = None
     http: tuple[HostHeaders, ...] = ()
