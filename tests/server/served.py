@@ -93,9 +93,13 @@ async def served(
     settings: str = "",
     environ: Mapping[str, str] | None = None,
     token: str = TOKEN,
+    fixed: bool = False,
+    identity: str = "",
 ) -> AsyncIterator[Served]:
     """Serve a workspace of these documents until the block ends. The user's space lies beside it, and no model file of
     this machine is used.
+
+    With `fixed` tokens with names open it; `identity` is the header in which a proxy names people.
 
     `names` are other names of the server, with their ports, as `--allow-host` gives them; `settings` is the user's own
     quire.toml.
@@ -113,7 +117,7 @@ async def served(
     options = options or SiteOptions()
     site = Site(runtime, options, hand_over=handed_over.append, report=reports.append)
     try:
-        async with _running(site, listener, reports, names, token) as place:
+        async with _running(site, listener, reports, names, token, fixed, identity) as place:
             yield Served(folder, site, place, options.base, reports, handed_over, environ, token)
     finally:
         await runtime.close()
@@ -121,12 +125,20 @@ async def served(
 
 @asynccontextmanager
 async def _running(
-    site: Site, listener: socket.socket, reports: list[str], names: Sequence[str], token: str
+    site: Site,
+    listener: socket.socket,
+    reports: list[str],
+    names: Sequence[str],
+    token: str,
+    fixed: bool,
+    identity: str,
 ) -> AsyncIterator[str]:
     place = place_of(listener)
     hosts = [place, f"localhost:{place.rpartition(':')[2]}", *names]
     origins = [f"http://{host}" for host in hosts]
-    app = application(site, token=token, hosts=hosts, origins=origins, report=reports.append)
+    app = application(
+        site, token=token, hosts=hosts, origins=origins, report=reports.append, fixed=fixed, identity=identity
+    )
     server = uvicorn.Server(configuration(app, site.runtime.settings.serve.listeners))
     server.config.timeout_graceful_shutdown = 5
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]

@@ -291,6 +291,7 @@ class Client(Struct, frozen=True):
     elicits: bool
     logs: bool
     """True if the client wants messages about the steps: it asked for progress or log messages."""
+    by_http: bool = False
 
     @classmethod
     def of(cls, context: Context) -> Client:
@@ -302,6 +303,7 @@ class Client(Struct, frozen=True):
             recipient=RECIPIENT + _name(session),
             modern=context.protocol_version in MODERN_PROTOCOL_VERSIONS,
             elicits=_can_show_forms(capabilities.elicitation if capabilities else None),
+            by_http=context.request is not None,
             logs=any(key in (context.meta or {}) for key in ("progress_token", types.LOG_LEVEL_META_KEY)),
         )
 
@@ -419,15 +421,21 @@ class Elicited:
     """The `People` of a call in the older generation. After the client has left, questions wait in the inbox."""
 
     def __init__(
-        self, session: ServerSession, request: types.RequestId | None, left: asyncio.Event, by: str = ""
+        self,
+        session: ServerSession,
+        request: types.RequestId | None,
+        left: asyncio.Event,
+        by: str = "",
+        *,
+        confirms: bool = True,
     ) -> None:
-        self.by = by
+        self.by, self._confirms = by, confirms
         self._session = session
         self._request = request
         self._left = left
 
     async def ask(self, question: Question, problem: str) -> str | None:
-        if self._left.is_set():
+        if self._left.is_set() or not (self._confirms or question.kind != "confirm"):
             return None
         asking = asyncio.create_task(
             self._session.elicit_form(message(question, problem), form(question), related_request_id=self._request)
