@@ -195,8 +195,10 @@ class Guard:
         names = headers.getlist(self._identity)
         role = self._people.get(names[0]) if len(names) == 1 else None
         if role is None:
-            wrong = visible(", ".join(names)) or f"nobody in {self._identity}"
-            raise Problem.of("unknown-person", f"the proxy names {wrong}, who has no role under [serve.people]")
+            detail = (
+                f"{self._identity} is {visible(', '.join(names)) or 'missing'}, and [serve.people] has no role for that"
+            )
+            raise Problem.of("unknown-person", detail)
         return Access(role, f"person:{names[0]}")
 
     async def _check_token(self, scope: Scope, headers: Headers) -> Access:
