@@ -76,6 +76,7 @@ async def test_a_claim_without_a_run(store: Store) -> None:
 
 
 async def test_processes_report_themselves_and_leave(store: Store, shelf: Shelf) -> None:
+    await store.create(new_run("r1"))  # a file is not made only to report a process
     serve = Process("p1", "serve", "here", 7, "0.2.0", "", 900.0, 1000.0, 20, 1)
     await store.beat(serve)
     worker = Process("p2", "worker", "there", 8, "0.2.0", "quire", 950.0, 1000.0, 4, 0, "unfit", "no trust")

@@ -223,8 +223,8 @@ class NewRun(Struct, frozen=True):
     name: str | None = None
     note: str | None = None
     source: str = ""
-    """What started it, if no person at a terminal did: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`. Like the
-    lane and the priority a copy of a pin, which is sealed."""
+    """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`. Like
+    the lane and the priority a copy of a pin, which is sealed."""
     lane: str = ""
     priority: int = 0
     reserved: float | None = None

@@ -293,6 +293,9 @@ class Client(Struct, frozen=True):
     """True if the client wants messages about the steps: it asked for progress or log messages."""
     by_http: bool = False
 
+    key: str = ""
+    """The `idempotency_key` in the request's `_meta`: a call that is sent again under it means the same run."""
+
     @classmethod
     def of(cls, context: Context) -> Client:
         session = context.session
@@ -305,6 +308,7 @@ class Client(Struct, frozen=True):
             elicits=_can_show_forms(capabilities.elicitation if capabilities else None),
             by_http=context.request is not None,
             logs=any(key in (context.meta or {}) for key in ("progress_token", types.LOG_LEVEL_META_KEY)),
+            key=str((context.meta or {}).get("idempotency_key") or ""),
         )
 
     @property

@@ -14,11 +14,13 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from quire.engine.interpreter.callees import Environment, Profile, opener
+from quire.engine.records import Status
 from quire.errors import RunState
 from quire.library.callees import callee_from_pin, document_from_pin
 from quire.library.texts import open_document
 from quire.models.choose import NO_SETTINGS, CallSettings
 from quire.plan.nodes import KNOWN_VERSIONS, SEMANTICS_VERSION, Plan
+from quire.plan.vocabulary import is_named, typed_way
 from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.values import Value
@@ -233,7 +235,7 @@ class PinnedState(Struct, frozen=True):
     until: str = ""
     """The path of the step after which a try ends; empty for other runs."""
     source: str = ""
-    """What started it, if no person at a terminal did: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`."""
+    """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`."""
     lane: str = ""
     priority: int = 0
 
@@ -415,3 +417,9 @@ def read_profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
         )
         for name, entry in entries.items()
     }
+
+
+def at_breakpoint(row: RunRow) -> bool:
+    """Return True if the run is paused at a breakpoint of its user."""
+    breakpoints = [typed_way(label) for label in PinnedState.of(row.pins).breakpoints]
+    return row.status is Status.PAUSED and is_named(row.position, breakpoints)

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 StartState: TypeAlias = Literal["started", "skipped", "missed", "refused"]
+ProcessState: TypeAlias = Literal["fit", "unfit", "leaving"]
 
 
 class Occurrence(Struct, frozen=True):
@@ -49,5 +50,5 @@ class Process(Struct, frozen=True):
     seen_at: float
     slots: int
     driving: int
-    state: Literal["fit", "unfit", "leaving"] = "fit"
+    state: ProcessState = "fit"
     reason: str = ""

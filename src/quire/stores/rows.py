@@ -162,7 +162,7 @@ class Encoded(Struct):
 
     @property
     def rest(self) -> Cells:
-        """The cells of `SET_STATUS` after the seal: a run that rests belongs to no process."""
+        """The cells of `SET_STATUS` after the seal: a run that rests has no process."""
         return self.wake_at, self.status[0] if self.status else None
 
     @property

@@ -137,11 +137,9 @@ class Transactions:
         `admit` may refuse: then the claim is kept as skipped, with its reason, and nothing is created.
         """
         sql, place = self._sql, (claim.source, claim.key)
-        earlier = yield sql.CLAIMED, place
-        if not earlier and not (yield sql.CLAIM, tuple(getattr(claim, name) for name in claim.__struct_fields__)):
-            earlier = yield sql.CLAIMED, place
-        if earlier:
-            start = row_decoder.start_row(earlier[0])
+        if not (yield sql.CLAIM, tuple(getattr(claim, name) for name in claim.__struct_fields__)):
+            (earlier,) = yield sql.CLAIMED, place
+            start = row_decoder.start_row(earlier)
             return start, again and start.at == claim.at and start.run in (claim.run, "")
         reason = (yield from admit(sql)) if admit is not None else ""
         if reason:

@@ -356,7 +356,7 @@ _OPERATION: Migration = (
     CREATE TABLE quire_triggers (
         name TEXT COLLATE "C" PRIMARY KEY,
         digest TEXT NOT NULL,
-        envelope TEXT NOT NULL,
+        authority TEXT NOT NULL,
         cursor DOUBLE PRECISION NOT NULL,
         enabled_at DOUBLE PRECISION NOT NULL,
         enabled_by TEXT NOT NULL,

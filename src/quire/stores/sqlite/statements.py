@@ -257,7 +257,7 @@ _OPERATION: Migration = (
     CREATE TABLE triggers (
         name TEXT PRIMARY KEY,
         digest TEXT NOT NULL,
-        envelope TEXT NOT NULL,
+        authority TEXT NOT NULL,
         cursor REAL NOT NULL,
         enabled_at REAL NOT NULL,
         enabled_by TEXT NOT NULL,
