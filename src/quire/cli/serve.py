@@ -20,8 +20,7 @@ from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.completers import complete_document
 from quire.cli.options import Amount, check_exclusive, require_known, require_text
-from quire.cli.stdio import tell, with_runtime, write_text
-from quire.display.visible import visible
+from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
 from quire.installed import add_extra
 from quire.workspace.settings import ROLES, Role
@@ -29,7 +28,7 @@ from quire.workspace.settings import ROLES, Role
 if TYPE_CHECKING:
     from quire.mcp_server.server import Offer
     from quire.runs.runtime import Runtime
-    from quire.server.access import NamedTokens
+    from quire.server.access import Users
     from quire.workspace.settings import Settings
 
 
@@ -58,23 +57,20 @@ if TYPE_CHECKING:
     default="",
     help="The address of a proxy in front of the server: its host, and its path as --base-path.",
 )
-@click.option(
-    "--identity-header", "identity", metavar="NAME", default="", help="The header in which the proxy names the person."
-)
+@click.option("--identity-header", "identity", metavar="NAME", default="", help="The proxy's header with the person.")
 @click.option("--uds", metavar="FILE", callback=require_text, help="Listen on a Unix socket instead of a port.")
 @click.option("--url", "prints", is_flag=True, help="Print the address of the running server with its token, and end.")
 @click.option("--new-token", is_flag=True, hidden=True, help="Does nothing: each start makes a new token.")
 @click.option("--webhooks", is_flag=True, help="Send events to the addresses under [webhooks] of your own settings.")
 @click.option("--debug", is_flag=True, help="Report each request, and answer mistakes of Quire with a traceback.")
-@click.pass_context
-def serve_command(context: click.Context, /, **given: Any) -> None:
+def serve_command(**given: Any) -> None:
     """Serve the web page and the HTTP API of this folder.
 
     Only programs on this machine that know the token reach it. The address with the token is printed on a terminal;
     --url prints it elsewhere. Ctrl-C ends the server; its runs pause after their step, and the next server continues
     them.
     """
-    if context.invoked_subcommand:
+    if click.get_current_context().invoked_subcommand:
         return
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise CannotStart(f"quire serve needs starlette and uvicorn: {add_extra('web')}")
@@ -129,6 +125,7 @@ class _Door(Struct, frozen=True):
         from quire.cli.drive import start_alone
         from quire.loopback import place_of
         from quire.runs.scripts import pinned_spec
+        from quire.server.access import Users
         from quire.server.address import forget_address, names_of, remember_address, token_of
         from quire.server.app import application
         from quire.server.serving import open_listeners, open_unix_listener, serve
@@ -156,8 +153,7 @@ class _Door(Struct, frozen=True):
             hosts=names.hosts,
             origins=names.origins,
             proxied=bool(self.proxy),
-            fixed=bool(self.uds or self.proxy),
-            identity=self.identity,
+            users=Users(settings, has_tokens=bool(self.uds or self.proxy), header=self.identity),
             report=say,
         )
         remember_address(settings, names.url, "" if fixed else token)
@@ -197,45 +193,34 @@ def token_command() -> None:
 @token_command.command("add")
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="Each may do what those before it may.")
-@click.option(
-    "--documents", metavar="GLOB", callback=require_text, help="Only documents with such a path, and their runs."
-)
+@click.option("--documents", metavar="GLOB", callback=require_text, help="Only documents with such a path.")
 def token_add(name: str, role: Role, documents: str | None) -> None:
     """Make a token and print it, once. WRITES."""
-    click.echo(_tokens().make(name, role, documents or ""))
-    tell("only its hash is kept: this is the one time that it is shown")
+    click.echo(_users().add(name, role, documents or ""))
 
 
 @token_command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def token_list(as_json: bool) -> None:
     """Show the tokens of this folder. FREE."""
-    rows = [
-        {name: getattr(token, name) for name in ("name", "role", "documents", "created_at")}
-        for token in _tokens().all()
+    tokens = [
+        {"name": name, "role": user.role, "documents": user.documents} for name, user in _users().tokens().items()
     ]
-    if as_json:
-        click.echo(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        click.echo("\t".join((row["name"], row["role"], visible(row["documents"]))))
-    if not rows:
-        tell("no token: quire serve token add NAME --role look")
+    click.echo(json.dumps(tokens, indent=2) if as_json else "\n".join("\t".join(token.values()) for token in tokens))
 
 
 @token_command.command("revoke")
 @click.argument("name")
 def token_revoke(name: str) -> None:
     """Revoke a token: it opens nothing from now on, and its event streams end. WRITES."""
-    _tokens().revoke(name)
-    tell(f"{name} is revoked")
+    _users().revoke(name)
 
 
-def _tokens() -> NamedTokens:
-    from quire.server.access import NamedTokens
+def _users() -> Users:
+    from quire.server.access import Users
     from quire.workspace.configuration import settings_here
 
-    return NamedTokens(settings_here())
+    return Users(settings_here())
 
 
 def _is_reached_from_outside(host: str) -> bool:

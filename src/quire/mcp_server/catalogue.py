@@ -291,8 +291,6 @@ class Client(Struct, frozen=True):
     elicits: bool
     logs: bool
     """True if the client wants messages about the steps: it asked for progress or log messages."""
-    by_http: bool = False
-
     key: str = ""
     """The `idempotency_key` in the request's `_meta`: a call that is sent again under it means the same run."""
 
@@ -306,7 +304,6 @@ class Client(Struct, frozen=True):
             recipient=RECIPIENT + _name(session),
             modern=context.protocol_version in MODERN_PROTOCOL_VERSIONS,
             elicits=_can_show_forms(capabilities.elicitation if capabilities else None),
-            by_http=context.request is not None,
             logs=any(key in (context.meta or {}) for key in ("progress_token", types.LOG_LEVEL_META_KEY)),
             key=str((context.meta or {}).get("idempotency_key") or ""),
         )
@@ -425,21 +422,15 @@ class Elicited:
     """The `People` of a call in the older generation. After the client has left, questions wait in the inbox."""
 
     def __init__(
-        self,
-        session: ServerSession,
-        request: types.RequestId | None,
-        left: asyncio.Event,
-        by: str = "",
-        *,
-        confirms: bool = True,
+        self, session: ServerSession, request: types.RequestId | None, left: asyncio.Event, by: str = ""
     ) -> None:
-        self.by, self._confirms = by, confirms
+        self.by = by
         self._session = session
         self._request = request
         self._left = left
 
     async def ask(self, question: Question, problem: str) -> str | None:
-        if self._left.is_set() or not (self._confirms or question.kind != "confirm"):
+        if self._left.is_set():
             return None
         asking = asyncio.create_task(
             self._session.elicit_form(message(question, problem), form(question), related_request_id=self._request)

@@ -252,11 +252,7 @@ class Calls:
         """Drive a run in its own task while the client waits; if the client stops waiting, the run is stopped."""
         attached = AttachedDrive()
         asks = caller.elicits and not caller.modern
-        people = (
-            Elicited(caller.session, caller.request, attached.left, caller.form, confirms=self._confirms(caller))
-            if asks
-            else None
-        )
+        people = Elicited(caller.session, caller.request, attached.left, caller.form) if asks else None
 
         async def whole() -> LaunchResult:
             try:
@@ -279,10 +275,6 @@ class Calls:
         if attached.left.is_set() and not task.cancelled() and (error := task.exception()):
             self._report(f"a run that its client left has failed: {error}")
 
-    def _confirms(self, caller: Client) -> bool:
-        """Tell whether the client's user says yes or no to the own runs."""
-        return not (caller.by_http and self._runtime.settings.serve.different_approver)
-
     async def _answered(self, caller: Client, envelope: LaunchResult, declined: tuple[str, ...] = ()) -> Result:
         """Return the result of a call; for a run that rests because it asks, its questions in the form of the client's
         protocol generation."""
@@ -290,8 +282,7 @@ class Calls:
             return result_of(envelope)
         run = str(envelope.data["run_id"])
         questions = await self._runtime.store.questions(run)
-        shown = [question for question in questions if self._confirms(caller) or question.kind != "confirm"]
-        open_questions = [question for question in shown if question.path not in declined]
+        open_questions = [question for question in questions if question.path not in declined]
         if caller.modern and caller.elicits and open_questions:
             return input_required(run, open_questions, declined)
         return result_of(await self._launching.warned(run, waiting(run, questions)))

@@ -10,14 +10,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from quire.display.run_json import row_data
 from quire.errors import BadInputs, CannotStart
-from quire.operations.problems import Problem
 from quire.operations.shelf import Shelf
 from quire.runs.drives import Given
 from quire.runs.live_views import LiveViews
 from quire.runs.options import RunOptions
 
 if TYPE_CHECKING:
-    from quire.engine.records import RunRow
     from quire.operations import field_types
     from quire.runs.runtime import Runtime
     from quire.values import Value
@@ -34,9 +32,7 @@ class Caller(Struct, frozen=True):
     by: str = ""
     """The author of answers that come through it."""
     source: str = ""
-    """The source of runs that are started through it, as in their pins. Empty for the user who opened the door."""
-    different_approver: bool = False
-    """The user who started a run does not answer its confirms."""
+    """The source of its runs, as in their pins."""
     person: bool = False
     """Answers come from a person. Others cannot say yes or no."""
     allow: tuple[str, ...] = ()
@@ -56,16 +52,9 @@ class Caller(Struct, frozen=True):
             )
         return tuple(tools)
 
-    def check_consent(self, given: Struct) -> None:
-        """Raise `Problem` for answers that a user gives beforehand where another person has to answer."""
-        names = [name for name in ("answers", "unattended", "set") if getattr(given, name, None)]
-        if self.different_approver and names:
-            raise Problem.of("same-user", f"{', '.join(names)}: [serve] different_approver allows no answer beforehand")
-
     def options(self, given: field_types.RunOptions) -> RunOptions:
         """Return the options of a new run. Raises `CannotStart` for options that do not fit, and what `granted`
         raises."""
-        self.check_consent(given)
         return RunOptions(
             model=given.model or self.model,
             breakpoints=given.breakpoints,
@@ -104,14 +93,6 @@ class Host:
     @property
     def folder(self) -> Path:
         return self.runtime.settings.workspace.folder
-
-    def sees(self, document: str) -> bool:
-        """Tell whether a document and its runs exist for the caller; with an empty text, whether all do."""
-        return True
-
-    def seen(self, rows: Iterable[RunRow]) -> list[RunRow]:
-        """Return the runs that exist for the caller."""
-        return [row for row in rows if self.sees(self.shelf.id_of(row))]
 
     def drives(self, run: str) -> bool:
         """Tell whether the process of this door drives a run now."""

@@ -17,7 +17,6 @@ from quire.operations.gates import freed_by
 from quire.operations.problems import Problem, problem_of
 from quire.operations.results import OpenQuestion, ShownQuestion
 from quire.runs.adapters import one_name
-from quire.runs.pins import PinnedState
 
 if TYPE_CHECKING:
     from quire.engine.records import Answer, EffectRecord, Question, RunRow
@@ -33,8 +32,12 @@ class ListQuestions(Input, frozen=True, kw_only=True):
 
 @operation("The open questions, the oldest first.", ListQuestions, Page[OpenQuestion])
 async def list_questions(host: Host, given: ListQuestions) -> Value:
-    run, limit = await host.runtime.find(given.run) if given.run else "", given.limit
-    questions, total = await open_questions(host, run, most=0 if given.after else limit)
+    store, limit = host.runtime.store, given.limit
+    if given.run or given.after:
+        questions = await store.questions(await host.runtime.find(given.run) if given.run else None)
+        total = len(questions)
+    else:
+        questions, total = await store.oldest_questions(limit)
     start = _after(questions, given.after)
     page = questions[start : start + limit]
     items: list[Value] = [*await listed(host, page, questions, await rows_of(host, page))]
@@ -42,22 +45,10 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
     return {"items": items, "next": more, "total": total}
 
 
-async def open_questions(host: Host, run: str = "", *, most: int) -> tuple[Sequence[Question], int]:
-    """Return the open questions that the caller sees, the oldest first, and their number. `most` questions are enough;
-    0 means all."""
-    if most and not run and host.sees(""):
-        return await host.runtime.store.oldest_questions(most)
-    questions = await host.runtime.store.questions(run or None)
-    if not host.sees(""):
-        rows = await rows_of(host, questions)
-        questions = [question for question in questions if question.run in rows]
-    return questions, len(questions)
-
-
 async def rows_of(host: Host, questions: Iterable[Question]) -> Mapping[str, RunRow]:
-    """Return the runs of questions by their ids, as far as the caller sees them."""
+    """Return the runs of questions by their ids."""
     runs = list(dict.fromkeys(question.run for question in questions))
-    return {row.id: row for row in host.seen(await host.runtime.store.named(runs))} if runs else {}
+    return {row.id: row for row in await host.runtime.store.named(runs)} if runs else {}
 
 
 async def listed(
@@ -176,11 +167,8 @@ async def _store_answer(host: Host, run: str, path: str, hash: str, value: str) 
         raise await _not_open(host, run, path)
     if hash != question.hash:
         raise Problem.of("question-changed", f"the question at {path} is worded differently now")
-    if (
-        host.caller.different_approver
-        and question.kind == "confirm"
-        and await _starter(host, run) == host.caller.source
-    ):
+    is_strict = question.kind == "confirm" and host.runtime.settings.serve.different_approver
+    if is_strict and (await host.runtime.row(run)).pins.get("source", "") == host.caller.source:
         raise Problem.of("same-user", f"you started run {run}: another user answers {path}, or `quire answer`")
     try:
         await host.runtime.answer(run, path, value, by=one_name(host.caller.by), person=host.caller.person)
@@ -188,14 +176,6 @@ async def _store_answer(host: Host, run: str, path: str, hash: str, value: str) 
         raise Problem.of("unfit-answer", "; ".join(error.problems)) from None
     except RunState:
         raise await _not_open(host, run, path) from None
-
-
-async def _starter(host: Host, run: str) -> str:
-    """Return the source of a run; of a launched one that of the run which people have started."""
-    row = await host.runtime.row(run)
-    while launcher := await host.runtime.store.get(PinnedState.of(row.pins).reply_to):
-        row = launcher
-    return PinnedState.of(row.pins).source
 
 
 async def _go_on(host: Host, run: str, *, drive: bool) -> None:

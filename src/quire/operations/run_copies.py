@@ -63,7 +63,6 @@ class PreviewFork(RunChanges, frozen=True, kw_only=True):
     allow: Names = ()
 
     def changes(self, host: Host) -> Changes:
-        host.caller.check_consent(self)
         return Changes(
             sets=self.set,
             model=self.model,

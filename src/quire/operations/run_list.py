@@ -117,7 +117,7 @@ async def list_runs(host: Host, given: ListRuns) -> Value:
     except ValueError as error:
         raise Problem.of("unfit-parameters", f"after: {error}", help="use `next` of the page before") from None
     host.list_goes_on(page.next)
-    return {"items": await listed(host, host.seen(page.rows)), "next": page.next}
+    return {"items": await listed(host, page.rows), "next": page.next}
 
 
 _labels: dict[tuple[str, ...], tuple[str, ...]] = {}

@@ -1,45 +1,36 @@
-"""Access of the users of a server: their roles, the tokens with a name, and the documents that a token is limited to.
+"""Users of a server: tokens with a name, people whom a proxy names, and their permissions.
 
 Each token is a file in the user's folder with the hash of the token: a copy of the file opens nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
+import re
 import secrets
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from msgspec import DecodeError, Struct, json
-from msgspec.structs import replace
 
+from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused
 from quire.library.collect import document_at
 from quire.operations.problems import Problem
+from quire.runs.shares import Shares, hash_of
 from quire.server.address import file_of
-from quire.trust.private_files import NAME, names_in, read_private, write_new
-from quire.workspace.settings import ROLES, Role
+from quire.trust.private_files import names_in, read_private, write_new
+from quire.workspace.settings import ROLES, Role, Settings
 
 if TYPE_CHECKING:
-    from quire.engine.records import RunRow
-    from quire.operations.host import Caller
+    from starlette.requests import Request
+
     from quire.server.endpoints import Call, Endpoint
     from quire.server.site import Site
-    from quire.workspace.settings import Settings
 
-PREFIX = "quire-"
-"""The beginning of a token with a name."""
-LEAVES_OUT = (
-    *("root", "openapi", "docs", "explain_code", "list_tools", "now", "list_documents", "list_runs", "list_questions"),
-    *("list_actions", "diff_runs", "start_run", "answer_questions", "page_events"),
-)
-"""Operations without a run or a document in their path for limited tokens too: they leave out all other documents."""
-_RUNS = ("run", "a", "b", "like", "reuse", "origin", "runs", "answers")
-"""Members of requests that name runs."""
+_TOKEN = re.compile(r"quire-([A-Za-z0-9_-]{1,64})-[0-9a-f]{48}")
 
 
 class Access(Struct, frozen=True):
@@ -50,98 +41,75 @@ class Access(Struct, frozen=True):
     """`token:NAME` or `person:NAME`."""
     documents: str = ""
     """A pattern of the ids of documents; only they and their runs exist for the user. Empty for all."""
+    hash: str = ""
+    """The SHA-256 of a token with a name, in hex."""
 
-    def covers(self, document: str) -> bool:
-        return not self.documents or (document != "" and fnmatchcase(document, self.documents))
-
-    def caller(self, door: Caller) -> Caller:
-        """Return a door as this user passes it: with the user's name, and without the editing of others."""
-        by = self.source.partition(":")[2] or door.by
-        return replace(door, by=by, source=self.source, edits=door.edits and self.role == "administer")
-
-    def require(self, endpoint: Endpoint) -> None:
-        """Raise `Problem` unless the user may call an endpoint."""
+    async def call_of(self, site: Site, endpoint: Endpoint, request: Request) -> Call:
+        """Read a request. Raises `Problem` if the user may not call the endpoint, or not with these values."""
         if ROLES.index(self.role) < ROLES.index(endpoint.role):
             raise Problem.of("no-role", f"{endpoint.name} needs the role {endpoint.role}, and yours is {self.role}")
-        if self.documents and endpoint.name not in LEAVES_OUT and not {"run", "id"} & {*endpoint.path_names}:
+        if self.documents and not {"run", "id"} & {*endpoint.path_names} and endpoint.name not in ("root", "start_run"):
             raise Problem.of("no-role", f"{endpoint.name} is about all documents, and yours are {self.documents}")
-
-    async def check(self, site: Site, call: Call) -> None:
-        """Raise `Problem` if a request names a document that the user does not see, or a run of one."""
-        if not self.documents:
-            return
-        for id in filter(None, (call.path.get("id"), call.body.get("document"))):
-            # A name may stand for any document, so only ids are taken.
-            if not self.covers(str(id)) or document_at(site.folder, str(id)) is None:
+        call = await endpoint.call_of(request)
+        early = endpoint.name != "try_step" and any(map(call.body.get, ("answers", "unattended", "set")))
+        if early and endpoint.role == "run" and site.runtime.settings.serve.different_approver:
+            raise Problem.of("same-user", "[serve] different_approver: answers, unattended and set need another user")
+        for id in filter(None, (call.path.get("id"), call.body.get("document")) if self.documents else ()):
+            # Only ids are taken: a name may stand for any document.
+            if not fnmatchcase(str(id), self.documents) or document_at(site.folder, str(id)) is None:
                 raise Problem.of("no-such-document", f"unknown document {id}")
-        for name in _runs_in({**call.path, **call.query, **call.body}):
-            row: RunRow | None = None
+        runs = (call.path.get("run"), call.body.get("like"), call.body.get("reuse"))
+        for run in filter(None, runs if self.documents else ()):
+            id = ""
             with suppress(QuireError):
-                row = await site.runtime.row(await site.runtime.find(name))
-            if row is None or not self.covers(site.shelf.id_of(row)):
-                raise Problem.of("no-such-run", f"unknown run {name}")
+                id = site.shelf.id_of(await site.runtime.row(await site.runtime.find(str(run))))
+            if not fnmatchcase(id, self.documents):
+                raise Problem.of("no-such-run", f"unknown run {run}")
+        return call
 
 
-def _runs_in(request: Mapping[str, object]) -> Iterator[str]:
-    for value in map(request.get, _RUNS):
-        # The answers of a start are a mapping by labels, which names no run.
-        for entry in value if isinstance(value, list | tuple) else [value] if isinstance(value, str) else []:
-            run = entry.get("run") if isinstance(entry, Mapping) else entry
-            if isinstance(run, str) and run:
-                yield run.partition(":")[0]  # `RUN:SEQ` in the stream of the page
+class Users:
+    """The users of a server. Without `has_tokens` no named token opens it. A proxy names people in the `header`."""
 
+    def __init__(self, settings: Settings, *, has_tokens: bool = True, header: str = "") -> None:
+        self._folder, self._people = file_of(settings, ".tokens"), settings.serve.people
+        self._has_tokens, self.header, self.shares = has_tokens, header, Shares(settings)
 
-class NamedToken(Struct, frozen=True):
-    name: str
-    role: Role
-    documents: str
-    hash: str
-    """The SHA-256 of the token, in hex."""
-    created_at: float
-
-    @property
-    def access(self) -> Access:
-        return Access(self.role, f"token:{self.name}", self.documents)
-
-
-class NamedTokens:
-    """The named tokens of one workspace."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._folder = file_of(settings, ".tokens")
-
-    def make(self, name: str, role: Role, documents: str = "") -> str:
+    def add(self, name: str, role: Role, documents: str = "") -> str:
         """Return a new token, which is not kept. Raises `CannotStart` for a name that is taken or not a name."""
-        if not NAME.fullmatch(name):
-            raise CannotStart(f"{name!r} is not a name: use letters, digits, dots, hyphens")
-        if any(token.name == name for token in self.all()):
-            raise CannotStart(f"a token {name} exists already: quire serve token revoke {name}")
-        secret = PREFIX + secrets.token_urlsafe(32)
-        token = NamedToken(name, role, documents, _hash(secret), time.time())
-        write_new(self._folder / f"{token.hash[:16]}.json", json.encode(token).decode())
+        secret = f"quire-{name}-{secrets.token_hex(24)}"
+        if not _TOKEN.fullmatch(secret):
+            raise CannotStart(f"{name!r} is not a name: use letters, digits, hyphens")
+        token = Access(role, f"token:{name}", documents, hash_of(secret))
+        try:
+            write_new(self._folder / f"{name}.json", json.encode(token).decode())
+        except FileExistsError:
+            raise CannotStart(f"a token {name} exists already: quire serve token revoke {name}") from None
         return secret
 
-    def all(self) -> list[NamedToken]:
-        tokens = filter(None, map(self._read, names_in(self._folder, ".json")))
-        return sorted(tokens, key=lambda token: token.name)
+    def tokens(self) -> dict[str, Access]:
+        return {name: token for name in names_in(self._folder, ".json") if (token := self._read(name))}
 
     def revoke(self, name: str) -> None:
         """Remove a token. Raises `CannotStart` if it does not exist."""
-        names = {token.name: token.hash[:16] for token in self.all()}
-        if name not in names:
+        if name not in names_in(self._folder, ".json"):
             raise CannotStart(f"no token is named {name}: quire serve token list shows them")
-        (self._folder / f"{names[name]}.json").unlink(missing_ok=True)
+        (self._folder / f"{name}.json").unlink(missing_ok=True)
 
-    def access(self, secret: str) -> Access | None:
+    def bearer(self, secret: str) -> Access | None:
         """Return the access that a token gives now; None for one that is wrong or was revoked."""
-        token = self._read(_hash(secret)[:16])
-        return token.access if token and hmac.compare_digest(token.hash, _hash(secret)) else None
+        match = _TOKEN.fullmatch(secret) if self._has_tokens else None
+        token = self._read(match[1]) if match else None
+        return token if token and hmac.compare_digest(token.hash, hash_of(secret)) else None
 
-    def _read(self, id: str) -> NamedToken | None:
+    def person(self, names: Sequence[str]) -> Access:
+        """Return the access of the person that a proxy names. Raises `Problem` unless it is one with a role."""
+        if len(names) != 1 or names[0] not in self._people:
+            person = visible(", ".join(names)) or "missing"
+            raise Problem.of("unknown-person", f"{self.header} is {person}, and [serve.people] has no role for that")
+        return Access(self._people[names[0]], f"person:{names[0]}")
+
+    def _read(self, name: str) -> Access | None:
         with suppress(CannotStart, Refused, DecodeError):
-            return json.decode(read_private(self._folder / f"{id}.json", "token", "revoke it"), type=NamedToken)
+            return json.decode(read_private(self._folder / f"{name}.json", "token", "revoke it"), type=Access)
         return None
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -29,8 +29,7 @@ from quire.display.visible import visible
 from quire.errors import QuireError, StoreError
 from quire.operations.problems import KINDS, Problem, problem_of
 from quire.runs.options import KEY
-from quire.runs.shares import Shares
-from quire.server.access import NamedTokens
+from quire.server.access import Users
 from quire.server.assets import Assets
 from quire.server.endpoints import KEY_HEADER, Endpoint, Reply, json_response, problem_response
 from quire.server.guard import Guard
@@ -106,9 +105,7 @@ async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> 
 
 async def _hash(request: Request) -> str:
     """Return the hash of user, method, address and body."""
-    digest = hashlib.sha256(
-        f"{request.scope['user'].source}{request.method} {request.url.path}?{request.url.query}\n".encode()
-    )
+    digest = hashlib.sha256(f"{request.user.source}{request.method} {request.url.path}?{request.url.query}\n".encode())
     digest.update(await request.body())
     return digest.hexdigest()
 
@@ -147,12 +144,10 @@ def application(
     hosts: Collection[str],
     origins: Collection[str],
     proxied: bool = False,
-    fixed: bool = False,
-    identity: str = "",
+    users: Users | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> ASGIApp:
-    """Return the application that serves a site to clients with the token. `proxied` is true behind a proxy.
-    A `fixed` place, which no other account can take, has tokens with names. See `Guard` for `identity`."""
+    """Return the application that serves a site to clients with the token. `proxied` is true behind a proxy."""
     assets = Assets(site.options.base)
 
     async def shell(request: Request) -> Response:
@@ -198,14 +193,11 @@ def application(
     guarded = Guard(
         Crowd(app, site),
         token=token,
+        users=users or Users(site.runtime.settings, has_tokens=False),
         hosts=hosts,
         origins=origins,
         base=site.options.base,
         proxied=proxied,
-        opens=Shares(site.runtime.settings).opens,
-        named=NamedTokens(site.runtime.settings).access if fixed else lambda token: None,
-        identity=identity,
-        people=site.runtime.settings.serve.people,
     )
     return Log(guarded, report) if site.options.debug else guarded
 
@@ -216,9 +208,7 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
     async def serve(request: Request) -> Response:
         endpoint = by_method["GET" if request.method == "HEAD" else request.method]
         try:
-            request.scope["user"].require(endpoint)
-            call = await endpoint.call_of(request)
-            await request.scope["user"].check(site, call)
+            call = await request.user.call_of(site, endpoint, request)
             answer = await once(site, endpoint, request, lambda: endpoint.handler(site, call))
         except (Problem, QuireError) as error:
             return problem_response(problem_of(error), site.options.base, request.url.path)

@@ -283,8 +283,7 @@ def _endpoint(endpoint: Endpoint, base: str) -> str:
     body = f"<p>The body:</p><pre>{escape(encode(endpoint.body))}</pre>" if endpoint.body is not None else ""
     return (
         f'<h2 id="{escape(endpoint.name)}"><code>{endpoint.method} {escape(endpoint.template)}</code></h2>'
-        f"<p>{escape(endpoint.summary)} {endpoint.cost}: {_COSTS[endpoint.cost]}. "
-        f"It needs the role {endpoint.role}.</p>"
+        f"<p>{escape(endpoint.summary)} {endpoint.cost}: {_COSTS[endpoint.cost]}.</p>"
         + (f"<dl>{''.join(items)}</dl>" if items else "")
         + body
         + f"<p>Answers {endpoint.status}.</p><pre>{escape(curl(endpoint, base))}</pre>"

@@ -4,35 +4,29 @@ Any page in a browser can send requests to a loopback address. Therefore the `Ho
 (against names that are made to resolve to it), an `Origin` must be our own, the API needs the token as a bearer token,
 and a request that changes something must be JSON. No cookie is set or read, so a browser adds no authority by itself.
 
-A proxy adds the server's token to the requests of people whom it has authenticated, and says in a header who they are:
-the header counts beside that token alone, and then it is needed.
-
 The token of a share opens what the table of operations marks as shared, of exactly its run. Everything else is the same
-404 for it, as is a token that is wrong, has expired or was revoked; a stream ends when its share or named token does.
+404 for it, as is a token that is wrong, has expired or was revoked. A stream ends with its token.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import compile_path
 
-from quire.display.visible import visible
 from quire.operations import JSON, OPERATIONS
 from quire.operations.problems import Problem
 from quire.runs.shares import PREFIX
-from quire.server.access import Access
+from quire.server.access import Access, Users
 from quire.server.assets import COMMON_HEADERS
 from quire.server.endpoints import MAX_BODY, problem_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from quire.workspace.settings import Role
 
 API = "/api/"
 OPEN_TO_OTHER_SITES = ("/static/", "/frames/")
@@ -53,9 +47,7 @@ NOTHING_RUNS = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 
 CHECK_SECONDS = 0.5
-"""Streams end so soon after their token was revoked."""
-
-Opens: TypeAlias = Callable[[str, str], bool]
+"""The time after which a stream notices that its token was revoked."""
 _SHARED = [compile_path(f"/api/v1{op.http.partition(' ')[2]}")[0] for op in OPERATIONS if op.shared]
 """The paths that a share opens. Each has a part `run`."""
 
@@ -68,27 +60,20 @@ class Guard:
         app: ASGIApp,
         *,
         token: str,
+        users: Users,
         hosts: Collection[str],
         origins: Collection[str],
         base: str = "",
         proxied: bool = False,
-        opens: Opens = lambda token, run: False,
-        named: Callable[[str], Access | None] = lambda token: None,
-        identity: str = "",
-        people: Mapping[str, Role] | None = None,
     ) -> None:
-        """`opens` tells whether the token of a share opens a run now, `named` what a token with a name opens. With
-        `proxied` the host that a proxy reports in `X-Forwarded-Host` counts, if it is a name of the server. `identity`
-        is the header in which it names the person, `people` are the roles of those who may come."""
+        """With `proxied` the host that a proxy reports in `X-Forwarded-Host` counts, if it is a name of the server."""
         self._app = app
         self._base = base
         self._token = f"Bearer {token}".encode()
+        self._users = users
         self._hosts = frozenset(hosts)
         self._origins = frozenset(origins)
         self._proxied = proxied
-        self._opens = opens
-        self._named = named
-        self._identity, self._people = identity, people or {}
         self._wrong = 0
         self._delayed = 0
 
@@ -105,16 +90,13 @@ class Guard:
         send = _with_headers(send)
         try:
             scope = {**scope, "headers": self._headers_of_proxy(scope["headers"])} if self._proxied else scope
-            access = await self._check(scope)
+            scope = {**scope, "user": await self._check(scope)}
             receive = _limited(receive, Headers(scope=scope))
         except Problem as problem:
             await problem_response(problem, self._base, path)(scope, receive, send)
             return
-        scope = {**scope, "user": access}
-        if access == Access() or scope["method"] not in SAFE:
-            await self._app(scope, receive, send)
-        else:
-            await self._while_open(scope, receive, send)
+        is_stream = scope["path"].endswith("/events") and scope["user"] != Access()
+        await (self._while_open if is_stream else self._app)(scope, receive, send)
 
     def _headers_of_proxy(self, headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Return the headers with the host that the client asked for. The host of the proxy's own request must be ours
@@ -126,7 +108,6 @@ class Guard:
         return [(name, value) for name, value in headers if name != b"host"] + [(b"host", forwarded[0])]
 
     async def _check(self, scope: Scope) -> Access:
-        """Return the access of the user of a request; the part outside of the API is open to all."""
         headers = Headers(scope=scope)
         path = scope["path"]
         host = headers.getlist("host")
@@ -150,61 +131,44 @@ class Guard:
             raise Problem.of("too-large", f"the body has {length} bytes")
         return access
 
-    def _share(self, headers: Headers) -> str:
-        """Return the token of a share that a request has; an empty text for one without."""
-        values = headers.getlist("authorization")
-        is_share = len(values) == 1 and values[0].startswith(f"Bearer {PREFIX}") and values[0].encode() != self._token
-        return values[0].removeprefix("Bearer ") if is_share else ""
-
     def _is_shared(self, scope: Scope, token: str) -> bool:
         """Tell whether the token of a share opens the address of a request."""
         runs = [match["run"] for path in _SHARED if (match := path.fullmatch(scope["path"]))]
-        return self._opens(token, runs[0] if runs else "") and scope["method"] in ("GET", "HEAD")
+        return self._users.shares.opens(token, runs[0] if runs else "") and scope["method"] in ("GET", "HEAD")
 
     async def _while_open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that only reads, but end its answer in pieces when its token is revoked or expires."""
-        headers, began = Headers(scope=scope), False
+        """Send an event stream, and end it when the token that opened it expires or is revoked."""
 
         async def sending(message: Message) -> None:
-            nonlocal began
-            if not message.get("more_body") or self._access(scope, headers):
+            if not message.get("more_body") or self._access(scope):
                 await send(message)
-            began = True
 
         answering = asyncio.ensure_future(self._app(scope, receive, sending))
         try:
-            while not (await asyncio.wait([answering], timeout=CHECK_SECONDS))[0]:
-                if began and not self._access(scope, headers):
-                    answering.cancel()
-                    await asyncio.wait([answering])
-                    return await send({"type": "http.response.body", "body": b""})
-            answering.result()
+            while not answering.done() and self._access(scope):
+                await asyncio.wait([answering], timeout=CHECK_SECONDS)
         finally:
-            answering.cancel()
+            is_cut = answering.cancel()
+        await asyncio.gather(answering, return_exceptions=is_cut)
+        if is_cut:
+            await send({"type": "http.response.body", "body": b""})
 
-    def _access(self, scope: Scope, headers: Headers) -> Access | None:
+    def _access(self, scope: Scope) -> Access | None:
         """Return what the token of a request opens now. Raises `Problem` for a person who may not come."""
+        headers = Headers(scope=scope)
         tokens = headers.getlist("authorization")
         if len(tokens) == 1 and hmac.compare_digest(tokens[0].encode("latin-1"), self._token):
-            return self._person(headers) if self._identity else Access()
-        if share := self._share(headers):
-            return Access("look") if self._is_shared(scope, share) else None
-        return self._named(tokens[0].removeprefix("Bearer ")) if len(tokens) == 1 else None
-
-    def _person(self, headers: Headers) -> Access:
-        names = headers.getlist(self._identity)
-        role = self._people.get(names[0]) if len(names) == 1 else None
-        if role is None:
-            detail = (
-                f"{self._identity} is {visible(', '.join(names)) or 'missing'}, and [serve.people] has no role for that"
-            )
-            raise Problem.of("unknown-person", detail)
-        return Access(role, f"person:{names[0]}")
+            # The proxy adds the token to all requests that it passes on, so it has to name the person as well.
+            return self._users.person(headers.getlist(self._users.header)) if self._users.header else Access()
+        token = tokens[0].removeprefix("Bearer ") if len(tokens) == 1 and tokens[0].startswith("Bearer ") else ""
+        if token.startswith(PREFIX):
+            return Access("look") if self._is_shared(scope, token) else None
+        return self._users.bearer(token)
 
     async def _check_token(self, scope: Scope, headers: Headers) -> Access:
-        if access := self._access(scope, headers):
+        if access := self._access(scope):
             return access
-        if self._share(headers):
+        if headers.get("authorization", "").startswith(f"Bearer {PREFIX}"):
             raise Problem.of("no-such-share", "the link is wrong, has expired or was revoked")
         self._wrong += 1
         if self._wrong > WRONG_TOKENS and self._delayed < MOST_DELAYED:

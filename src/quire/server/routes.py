@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from quire.display.run_json import row_data
@@ -33,16 +34,16 @@ class RequestHost(Host):
     """A site, for one request. The headers of the answer are collected in `headers`."""
 
     def __init__(self, site: Site, request: Request) -> None:
-        self.access: Access = request.scope["user"]
-        super().__init__(site.runtime, self.access.caller(site.caller), site.views, site.shelf)
+        self.access: Access = request.user
+        name = self.access.source.partition(":")[2] or site.caller.by
+        edits = site.caller.edits and self.access.role == "administer"
+        caller = replace(site.caller, by=name, source=self.access.source, edits=edits)
+        super().__init__(site.runtime, caller, site.views, site.shelf)
         self.site = site
         self.request = request
         self.headers: dict[str, str] = {}
         self.unchanged = False
         self.kept = site.hub.kept
-
-    def sees(self, document: str) -> bool:
-        return self.access.covers(document)
 
     @property
     def key(self) -> str:

@@ -78,7 +78,6 @@ class Site:
             edits=options.edit,
             model=options.model,
             budget=options.budget,
-            different_approver=runtime.settings.serve.different_approver,
         )
         self.shelf = Shelf(runtime)
         self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report, runtime.settings.serve.listeners)

@@ -302,13 +302,8 @@ SETTING_KEYS = (
     ),
     SettingKey("webhooks.NAME.include", "none", "texts that are sent along: `prompt`, `artifact`", words=WEBHOOK_TEXTS),
     SettingKey("serve.listeners", "`256`", "event streams that [`quire serve`](http.md#streams) keeps open at once"),
-    SettingKey(
-        "serve.different_approver",
-        "`false`",
-        "`true`: the user who started a run does not answer its confirms over HTTP; only in your own file",
-        words=_FLAG,
-    ),
-    SettingKey("serve.people.NAME", "none", "the role of a person behind a proxy; only in your own file", words=ROLES),
+    SettingKey("serve.different_approver", "`false`", "confirms need another user; in your own file only", words=_FLAG),
+    SettingKey("serve.people.NAME", "none", "the role of a person; in your own file only", words=ROLES),
     SettingKey(
         "notify.command",
         "–",

@@ -154,18 +154,15 @@ WEBHOOK_TEXTS = ("prompt", "artifact", "subject")
 
 Role: TypeAlias = Literal["look", "answer", "run", "administer"]
 ROLES: tuple[Role, ...] = ("look", "answer", "run", "administer")
-"""The roles of users of a server, each with the permissions of those before it."""
 
 
 class ServeSettings(Struct, frozen=True):
-    """The table `[serve]`. Only the listeners may be set by a workspace."""
+    """The table `[serve]`. Only the number of event streams is read from a workspace too."""
 
     listeners: int = 256
-    """Event streams that `quire serve` keeps open at once."""
     different_approver: bool = False
-    """True if the user who started a run may not answer its confirms over HTTP."""
     people: Mapping[str, Role] = field(default_factory=dict)
-    """The roles of people, by the names under which a proxy announces them."""
+    """The roles of people, by the names that a proxy gives them."""
 
 
 class WebhookSettings(Struct, frozen=True):

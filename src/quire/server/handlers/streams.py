@@ -83,7 +83,7 @@ async def page_events(host: RequestHost, given: PageEvents) -> Response:
         raise Problem.of("too-many", f"{len(runs)} runs cannot be followed at once: {MOST_FOLLOWED} can")
     stored = {run: seq for run, seq in runs.items() if await site.runtime.store.get(run) is not None}
     listener = site.hub.join(stored, whole=True)
-    return EventStream(_page_frames(host, listener), lambda: site.hub.leave(listener))
+    return EventStream(_page_frames(site, listener), lambda: site.hub.leave(listener))
 
 
 def _places(texts: tuple[str, ...] | list[str]) -> list[tuple[str, int]]:
@@ -92,10 +92,8 @@ def _places(texts: tuple[str, ...] | list[str]) -> list[tuple[str, int]]:
     return [(place[1], int(place[2])) for place in matches if place]
 
 
-async def _page_frames(host: RequestHost, listener: Subscription) -> AsyncIterator[Frame]:
-    await host.site.hub.catch_up(listener)
+async def _page_frames(site: Site, listener: Subscription) -> AsyncIterator[Frame]:
+    await site.hub.catch_up(listener)
     listener.put(Frame("hello", {"runs": list(listener.seen)}))
     async for frame in listener.frames():
-        # A limited user is told that runs have changed, and reads the list of the own ones.
-        is_limited = frame.event == "runs" and not host.sees("")
-        yield Frame("runs", {"rows": [], "more": 1, "gone": []}) if is_limited else frame
+        yield frame

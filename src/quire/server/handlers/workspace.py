@@ -35,7 +35,7 @@ from quire.operations.field_types import (
 )
 from quire.operations.gates import freed_by
 from quire.operations.problems import Problem
-from quire.operations.questions import listed, open_questions, rows_of
+from quire.operations.questions import listed, rows_of
 from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
+    from quire.engine.ports import Store
     from quire.engine.records import Question, RunRow
     from quire.operations.host import Host
     from quire.server.routes import RequestHost
@@ -81,7 +82,6 @@ async def root(host: RequestHost, given: Input) -> Value:
     return {
         "version": __version__,
         "role": host.access.role,
-        "user": host.caller.by if host.caller.source else "",
         "workspace": site.folder.name,
         "folder": str(site.folder),
         "formats": ["playbook", "directive", "pipeline"],
@@ -117,14 +117,15 @@ async def docs(host: RequestHost, given: Input) -> Response:
 )
 async def now(host: RequestHost, given: Input) -> Value:
     site, at = host.site, time.time()
-    questions, total = await open_questions(host, most=MOST_QUESTIONS)
-    stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await _list(host, status)]
+    store = site.runtime.store
+    questions, total = await store.oldest_questions(MOST_QUESTIONS)
+    stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await _list(store, status)]
     stopped = sorted(stopped, key=lambda row: -row.updated_at)
-    failed = [row for row in await _list(host, Status.FAILED, MOST_FAILED) if _is_news(row, at)]
-    running = await _list(host, Status.RUNNING)
-    finished = await _list(host, Status.COMPLETED, FINISHED)
+    failed = [row for row in await _list(store, Status.FAILED, MOST_FAILED) if _is_news(row, at)]
+    running = await _list(store, Status.RUNNING)
+    finished = await _list(store, Status.COMPLETED, FINISHED)
     quiet = not questions and not running
-    documents = [state for state in await asyncio.to_thread(site.shelf.all) if host.sees(state.id)] if quiet else []
+    documents = await asyncio.to_thread(site.shelf.all) if quiet else []
     return {
         "questions": {"groups": await _groups(host, questions), "total": total},
         "stopped": [stopped_data(row) for row in stopped[:MOST_STOPPED]],
@@ -132,7 +133,7 @@ async def now(host: RequestHost, given: Input) -> Value:
         "failed": _failures(failed),
         "running": [await _running(host, row) for row in running],
         "finished": await listed_runs(host, finished),
-        "letters": await _letters(site, LETTERS) if host.sees("") else [],
+        "letters": await _letters(site, LETTERS),
         "suggested": [
             document_row(document, None) for document in documents if document.document and not document.errors
         ][:SUGGESTED],
@@ -153,9 +154,9 @@ def _is_news(row: RunRow, at: float) -> bool:
     return row.updated_at > max(at - DAY, row.seen_at or 0)
 
 
-async def _list(host: Host, status: Status, limit: int = MOST_RUNNING) -> Sequence[RunRow]:
+async def _list(store: Store, status: Status, limit: int = MOST_RUNNING) -> Sequence[RunRow]:
     """Return the newest runs of a status without tries."""
-    return host.seen((await host.runtime.store.page(RunFilters((status,)), limit=limit)).rows)
+    return (await store.page(RunFilters((status,)), limit=limit)).rows
 
 
 async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
