@@ -31,7 +31,7 @@ SHARED = re.compile(
     "declared_inputs|decorations|diagnostics|doctor|documents|drive|errors|expectations|expressions|fields|"
     "fixes|fork|formatting|grants|hooks|hover|index|inputs|interpret|lower|model|naming|nodes|options|parse|"
     "prompts|proof|reader|runs|runtime|scripts|secrets|shadow|sign|start|statements|steps|store|syntax|"
-    "test_live|test_measures|tools|transcript|values|why|workspace|write|writer"
+    "test_live|test_measures|tools|transcript|triggers|values|why|workspace|write|writer"
 )
 """Names of modules that stand in several rooms: for one thing at several layers, or in several formats or stores."""
 

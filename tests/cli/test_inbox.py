@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,10 @@ import pytest
 from click.testing import Result
 
 from quire.cli.inbox import command
+from quire.cli.runs import listing
 from quire.runs.options import RunOptions
+from quire.stores import DEFAULT_PATH
+from quire.stores.contract import MOST_QUESTIONS
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]
@@ -69,6 +74,30 @@ def test_letters_about_launched_runs_come_after_the_questions(invoke: Invoke, ma
     assert question["kind"] == "select"
     assert (told["run"], told["kind"], told["recipient"]) == (run, "pipeline", "mcp:tester")
     assert told["text"].startswith(f"[pipeline] run {run} ") and "!" * 500 in told["text"]
+
+
+def test_of_many_questions_the_oldest_are_shown(invoke: Invoke, make_run: MakeRun, workspace: Path) -> None:
+    run = make_run(SELECT)
+    add_questions(workspace, run, MOST_QUESTIONS)
+    result = invoke(command)
+    assert result.stdout.count("Which one?") == 100
+    assert "the oldest 100 of 1,000+ open questions" in result.stderr
+    assert len(json.loads(invoke(command, "--json").stdout)) == MOST_QUESTIONS
+    assert "1,000+ open questions" in invoke(listing, "--pulse").stderr
+
+
+def add_questions(workspace: Path, run: str, count: int) -> None:
+    """Have a waiting run ask more questions like its first one."""
+    with contextlib.closing(sqlite3.connect(workspace / DEFAULT_PATH)) as file, file:
+        columns = [name for _, name, *_ in file.execute("PRAGMA table_info(questions)") if name != "path"]
+        names = ", ".join(columns)
+        file.execute(
+            f"""
+            WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+            INSERT INTO questions (path, {names}) SELECT 'more/' || n, {names} FROM questions, numbers WHERE run = ?
+            """,  # names of columns
+            (count, run),
+        )
 
 
 def test_no_control_character_of_a_document_is_printed(invoke: Invoke, make_run: MakeRun) -> None:

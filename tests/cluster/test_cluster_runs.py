@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.given import given
 from tests.security.test_pure_work import FOLDS, ITEMS
 
 import quire
+from quire.cluster.orders import FIRST_WORKFLOW, Order
 from quire.engine.records import Status
 from quire.errors import CannotStart, RunState
 from quire.runs.options import RunOptions
@@ -103,16 +105,52 @@ async def test_cancelling(town: Town) -> None:
     for run in (waiting, busy):
         assert town.quire("cancel", run).returncode == 0
     await town.reach([waiting, busy], Status.CANCELLED)
-    assert [await workflow_result(town, run) for run in (waiting, busy)] == ["cancelled", "cancelled"]
+    assert await workflow_result(town, busy) == "cancelled"
+    assert not await is_open(town, waiting)
 
 
-async def test_a_question_that_nobody_answers_expires_by_its_timer(make_town: MakeTown) -> None:
+async def test_a_sweep_records_that_a_question_has_expired(make_town: MakeTown) -> None:
     town = make_town(more='\n[runs]\nexpiry = "2s"\n')
     town.workers(1)
     (run,) = await started(town, ASKING)
-    assert await workflow_result(town, run) == "expired"
+    await town.reach([run], Status.EXPIRED)
+    while await town.runtime.store.expiring(0.0, time.time()):
+        await asyncio.sleep(0.05)
     assert (await town.row(run)).status is Status.EXPIRED
     assert not await town.runtime.store.questions(run)
+
+
+async def is_open(town: Town, run: str) -> bool:
+    """Whether Temporal has an open workflow of a run."""
+    from temporalio.client import WorkflowExecutionStatus
+
+    handle = (await town.cluster()).client.get_workflow_handle(run)
+    return (await handle.describe()).status is WorkflowExecutionStatus.RUNNING
+
+
+async def test_runs_that_wait_have_no_workflow(town: Town) -> None:
+    workers = town.workers(2)
+    runs = await started(town, ASKING, 20)
+    await town.reach(runs, Status.AWAITING_INPUT)
+    assert {await workflow_result(town, run) for run in runs} == {"awaiting_input"}
+    assert not any([await is_open(town, run) for run in runs])
+    for run in runs:
+        await town.runtime.answer(run, None, "yes")
+        await (await town.cluster()).look(run)
+    await town.reach(runs, Status.COMPLETED)
+    assert {await workflow_result(town, run) for run in runs} == {"completed"}
+    assert {mark["pid"] for mark in town.marks() if mark["label"] == "after"} == {worker.pid for worker in workers}
+
+
+async def test_a_workflow_of_the_first_version_is_finished_by_it(town: Town) -> None:
+    """A client of 0.1 started it: it waits with its run, and an answer is a signal to it."""
+    town.workers(1)
+    run, cluster = await town.create(ASKING), await town.cluster()
+    handle = await cluster.client.start_workflow(FIRST_WORKFLOW, Order(run), id=run, task_queue=town.queue)
+    await town.reach([run], Status.AWAITING_INPUT)
+    assert town.quire("answer", run, "yes").returncode == 0
+    assert await asyncio.wait_for(handle.result(), PATIENCE) == "completed"
+    assert (await town.row(run)).status is Status.COMPLETED
 
 
 async def test_the_sweep_finds_what_no_signal_told(town: Town) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 import sys
+import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from quire.cluster.driver import MOST_ATTEMPTS, TRIES, Attempt, Driver, Later
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order
 from quire.engine.conversation import Offered
 from quire.engine.ports import EffectClass
-from quire.engine.records import Status
+from quire.engine.records import Batch, RunUpdate, Status
 from quire.engine.requests import ToolRequest
 from quire.errors import CannotStart, StoreError, ToolFailed
 from quire.library.document import Document, read
@@ -151,6 +152,24 @@ async def test_a_breakpoint_waits_for_somebody_to_resume(house: House) -> None:
     # The worker died before it could tell: the next try must not pass the breakpoint.
     assert (await house.driver.look(Order(run), Attempt(2, 1))).rests == WAITS
     assert (await house.driver.look(Order(run, resume=True), Attempt(1, None))).status == "completed"
+
+
+async def test_a_run_that_waits_for_a_time_continues_only_when_it_is_woken(house: House) -> None:
+    run = await house.start(STEPS)
+    look = asyncio.create_task(house.driver.look(Order(run), Attempt(1, None)))
+    await called(house, 1)
+    house.driver.stop()
+    house.gates.open.set()
+    assert (await look).rests == HANDED_OVER
+    store = house.runtime.store
+    lease = await store.acquire(run)
+    await store.write(lease, Batch(update=RunUpdate(Status.PAUSED, wake_at=time.time() + 60)))
+    await store.release(lease)
+    stopping, other = house.driver, house.worker(house.runtime)
+    for driver, attempt in ((other, Attempt(1, None)), (other, Attempt(2, 1)), (stopping, Attempt(1, None))):
+        assert (await driver.look(Order(run), attempt)).rests == WAITS
+    assert (await other.look(Order(run, resume=True), Attempt(1, None))).status == "completed"
+    assert house.gates.calls == ["one", "two"]
 
 
 async def test_a_failed_run_is_resumed_once_for_each_order(house: House) -> None:

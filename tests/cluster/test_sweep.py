@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from tests.cluster.test_driver import ASK, STEPS, House, called
 from quire.cluster.driver import Attempt
 from quire.cluster.orders import Order
 from quire.cluster.worker import Sweep
+from quire.engine.records import Batch, RunUpdate, Status
 from quire.errors import CannotStart
 
 
@@ -65,6 +69,19 @@ async def test_answered_and_interrupted_runs_get_a_signal_waiting_ones_none(hous
     assert sorted(post.sent) == sorted([("look", asking), ("look", lost)])
     drive.cancel()
     await asyncio.gather(drive, return_exceptions=True)
+
+
+async def test_an_expiry_is_recorded(house: House) -> None:
+    """Readers see it at once, and those of the row itself after a sweep."""
+    store = house.runtime.store
+    late, early = await house.start(STEPS), await house.start(STEPS)
+    for run, expires_at in ((late, time.time() + 60), (early, time.time() - 1)):
+        lease = await store.acquire(run)
+        await store.park(lease, Batch(update=RunUpdate(Status.AWAITING_INPUT, expires_at=expires_at)))
+        await store.release(lease)
+    await Sweep(store, "q", Post(), house.said.append).once()
+    with contextlib.closing(sqlite3.connect(house.folder / "quire.db")) as file:
+        assert dict(file.execute("SELECT id, status FROM runs")) == {late: "awaiting_input", early: "expired"}
 
 
 async def test_what_temporal_did_not_hear_is_said_again(house: House) -> None:

@@ -6,15 +6,15 @@ import asyncio
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from tests.cluster.town import Town, marks_pipeline, until
 
-from quire.cluster.client import SeenWorker, workers_of
 from quire.engine.records import Status
 from quire.runs.options import RunOptions
+from quire.stores.occurrences import Process
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm
 from quire.workspace.locate import Workspace
@@ -28,11 +28,11 @@ async def started(town: Town, text: str, count: int) -> list[str]:
     return runs
 
 
-async def listed(town: Town, wanted: Callable[[list[SeenWorker]], bool]) -> list[SeenWorker]:
+async def listed(town: Town, wanted: Callable[[Sequence[Process]], bool]) -> Sequence[Process]:
     async with asyncio.timeout(60):
-        while not wanted(found := await workers_of(town.settings.cluster, 5)):
+        while not wanted(processes := [one for one in await town.runtime.store.processes() if one.queue == town.queue]):
             await asyncio.sleep(0.2)
-    return found
+    return processes
 
 
 def calls(*folders: Path) -> Counter[int]:
@@ -82,9 +82,9 @@ async def test_a_stale_worker_fails_nothing(town: Town, edit: Callable[[Path], N
     until(lambda: "unfit: " in stale.said(), "the worker does not notice")
     assert reason in stale.said()
     assert "unfit" not in healthy.said()
-    found = await listed(town, lambda workers: any(one.unfit for one in workers))
-    assert [reason in one.unfit for one in found if one.unfit] == [True]
-    assert {one.identity.split("@")[0] for one in found} == {f"quire {healthy.pid}", f"quire {stale.pid}"}
+    workers = await listed(town, lambda workers: any(worker.state == "unfit" for worker in workers))
+    assert {worker.pid: worker.state for worker in workers} == {healthy.pid: "fit", stale.pid: "unfit"}
+    assert [reason in worker.reason for worker in workers if worker.reason] == [True]
 
 
 async def test_a_worker_comes_back_with_the_new_code_once_its_workspace_is_well(town: Town) -> None:
@@ -100,7 +100,7 @@ async def test_a_worker_comes_back_with_the_new_code_once_its_workspace_is_well(
     assert (second / "marks.jsonl").read_text().count('"label": "new"') == 5
     assert worker.process.poll() is None, "it is the same process"
     assert worker.said().count("driving runs") == 2
-    assert await listed(town, lambda workers: not any(one.unfit for one in workers))
+    assert await listed(town, lambda workers: [worker.state for worker in workers] == ["fit"])
 
 
 async def test_runs_under_way_are_left_to_others_with_nothing_done_twice(town: Town) -> None:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 
 import pytest
-from tests.cluster.town import Town, free_port
+from tests.cluster.town import Town, free_port, until
 
-from quire.cluster.client import workers_of
+from quire.cluster.client import connect
 from quire.errors import CannotStart
 from quire.workspace.settings import ClusterSettings
 
 
-async def test_a_worker_that_asks_for_work_is_listed(town: Town) -> None:
-    where = town.settings.cluster
-    assert await workers_of(where, 5) == []
+async def test_a_worker_is_listed_until_it_ends(town: Town) -> None:
+    def listed() -> list[tuple[int, str]]:
+        processes = json.loads(town.quire("worker", "list", "--json").stdout)["processes"]
+        return [(process["pid"], process["state"]) for process in processes if process["queue"] == town.queue]
+
+    assert listed() == []
     worker = town.worker()
-    async with asyncio.timeout(30):
-        while not (found := await workers_of(where, 5)):
-            await asyncio.sleep(0.1)
-    assert [(one.identity.split("@")[0], one.unfit) for one in found] == [(f"quire {worker.pid}", "")]
+    until(lambda: listed() == [(worker.pid, "fit")], "the worker is not listed")
+    worker.send(15)
+    assert worker.process.wait(30) == 0
+    assert listed() == []
 
 
 async def test_a_cluster_that_is_away_is_said() -> None:
     with pytest.raises(CannotStart):
-        await workers_of(ClusterSettings(temporal=f"127.0.0.1:{free_port()}"), 2)
+        await connect(ClusterSettings(temporal=f"127.0.0.1:{free_port()}"), 2)

@@ -95,6 +95,10 @@ class TemporalServer:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log, start_new_session=True)
         until(lambda: _listens(self.port), f"Temporal does not listen: {self._log.read_text()}")
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def stop(self) -> None:
         self._process.kill()
         self._process.wait()

@@ -30,6 +30,7 @@ GROUPS = (
 """The sections of the reference, by the beginning of the path. Paths of none of them come under the first."""
 
 BODIES = {
+    "enable_trigger": '{"digest": "DIGEST"}',
     "language": '{"session": "my-tab", "messages": [{"method": "textDocument/didOpen", "params": {"textDocument": '
     '{"version": 1, "text": "# Hello"}}}]}',
     "check_text": '{"text": "# Hello", "path": "hello.playbook.md"}',

@@ -56,7 +56,9 @@ def test_commands_have_verbs_and_options_that_exist(place: str, command: str) ->
         shlex.split(command.partition(" > ")[0])[1:],
     )
     verb: click.Command = group
-    while isinstance(verb, click.Group) and not (verb.invoke_without_command and arguments[:1] != ["token"]):
+    while isinstance(verb, click.Group) and not (
+        verb.invoke_without_command and (not arguments or arguments[0][0] == "-")
+    ):
         name, found, arguments = verb.resolve_command(context, arguments)
         assert name and found, f"{place}: {command}"
         verb, context = found, click.Context(found, context, name, help_option_names=HELP)

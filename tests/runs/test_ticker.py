@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal
@@ -16,7 +17,7 @@ from quire.library.document import read
 from quire.runs import ticker as module
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.runs.ticker import SEEN_SECONDS, SWEEP_SECONDS, Recovery, Ticker
+from quire.runs.ticker import SEEN_SECONDS, SWEEP_SECONDS, Ticker
 from quire.source import Source
 from quire.stores import open_store
 from quire.stores.occurrences import Occurrence
@@ -60,13 +61,10 @@ class Host:
 
     def process(self, queue: str = "") -> Ticker:
         kind: Literal["serve", "worker"] = "worker" if queue else "serve"
-        ticker = Ticker(self.runtime(queue), kind, self.drive, self.reports.append, slots=10, driving=lambda: 0)
+        ticker = Ticker(self.runtime(queue), kind, self.drive, self.reports.append, 10, lambda: 0)
         self.tickers.append(ticker)
         self.clock.time += 1.0
         return ticker
-
-    def recovery(self, queue: str = "", room: int = 10) -> Recovery:
-        return Recovery(self.runtime(queue), self.drive, self.reports.append, lambda: room)
 
     async def drive(self, run: str) -> None:
         self.driven.append(run)
@@ -172,15 +170,15 @@ async def test_a_beat_neither_makes_nor_migrates_a_file(tmp_path: Path) -> None:
     folder = tmp_path / ".quire"
     folder.mkdir()
     older = (Path(__file__).parents[1] / "stores" / "version_1.sql").read_text()
-    import sqlite3
-
     with sqlite3.connect(folder / "quire.db") as connection:
         connection.executescript(older)
     connection.close()
     before = (folder / "quire.db").read_bytes()
-    other = host.process()
-    await other.beat()
-    await other._runtime.store.leave(other.process.id)
+    task = asyncio.create_task(host.process().run())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
     assert (folder / "quire.db").read_bytes() == before
     assert sorted(path.name for path in folder.iterdir()) == ["quire.db"]
     for runtime in host.runtimes:
@@ -210,10 +208,10 @@ async def test_a_ticker_repeats_its_duties_and_leaves(host: Host, monkeypatch: p
 
 async def test_a_parked_run_is_woken_when_its_time_has_come(host: Host) -> None:
     run, later = await host.parked(host.clock.time + 60), await host.parked(host.clock.time + 9_000)
-    recovery = host.recovery()
-    await recovery.wake(host.clock.time)
+    ticker = host.process()
+    await ticker.wake(host.clock.time)
     assert host.driven == []
-    await recovery.wake(host.clock.time + 60)
+    await ticker.wake(host.clock.time + 60)
     assert host.driven == [run] and later not in host.driven
 
 
@@ -222,30 +220,60 @@ async def test_a_run_left_between_claim_and_drive_is_driven(host: Host) -> None:
     of_person, of_key = host.runtimes[0], await host.claimed(source="id")
     in_lane, of_worker = await host.claimed(lane="reports"), await host.claimed(queue="q")
     assert await of_person.store.list() and of_key and in_lane
-    recovery = host.recovery()
-    await recovery.sweep(host.clock.time)
+    ticker = host.process()
+    await ticker.sweep(host.clock.time)
     assert host.driven == []
-    await recovery.sweep(host.clock.time + SWEEP_SECONDS + 1)
+    await ticker.sweep(host.clock.time + SWEEP_SECONDS + 1)
     assert host.driven == [run]
-    await host.recovery(queue="q").sweep(host.clock.time - 2 * DAY)
+    await host.process(queue="q").sweep(host.clock.time - 2 * DAY)
     assert host.driven == [run, of_worker]
 
 
-async def test_a_run_that_cannot_continue_is_tried_less_and_less_often(host: Host) -> None:
+async def test_a_run_that_cannot_continue_is_tried_again_after_a_pause(host: Host) -> None:
     run = await host.parked(host.clock.time)
     host.failure = CannotStart("the key is missing")
-    recovery = host.recovery()
+    ticker = host.process()
     for _ in range(100):
-        await recovery.wake(host.clock.time)
+        await ticker.wake(host.clock.time)
         host.steady += 5.0
-    assert host.driven == [run] * 6
+    assert host.driven == [run] * 2
     assert host.reports[0] == f"run {run} cannot continue by itself: the key is missing"
 
 
-async def test_no_more_runs_are_continued_than_there_is_room_for(host: Host) -> None:
-    for _ in range(4):
-        await host.parked(host.clock.time)
-    await host.recovery(room=3).wake(host.clock.time)
+async def test_few_runs_are_continued_at_a_time(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BEGUN", 3)
+    runs = [await host.parked(host.clock.time) for _ in range(4)]
+    ticker = host.process()
+    await ticker.wake(host.clock.time)
     assert len(host.driven) == 3
-    await host.recovery(room=-1).wake(host.clock.time)
-    assert len(host.driven) == 3
+    await ticker.wake(host.clock.time)
+    assert set(host.driven) == set(runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("", {"completed", "cancelled", "failed", "waits"}),
+        ('keep = "90d"', {"failed", "waits"}),
+        ('keep_failed = "90d"', {"completed", "cancelled", "waits"}),
+        ('keep = "91d"\nkeep_failed = "91d"', {"completed", "cancelled", "failed", "waits"}),
+    ],
+)
+async def test_runs_are_kept_as_long_as_the_settings_say(
+    host: Host, monkeypatch: pytest.MonkeyPatch, text: str, left: set[str]
+) -> None:
+    monkeypatch.setattr(module, "MOST_PRUNED", 1)
+    (host.folder / "home").mkdir()
+    (host.folder / "home" / "quire.toml").write_text(f"[runs]\n{text}\n")
+    ticker = host.process()
+    names: dict[str, str] = {}
+    store = host.runtimes[0].store
+    for name in ("completed", "cancelled", "failed", "waits"):
+        run = await host.runtimes[0].start(DOCUMENT, {}, RunOptions())
+        lease = await store.acquire(run)
+        status = Status.AWAITING_INPUT if name == "waits" else Status(name)
+        await store.write(lease, Batch(update=RunUpdate(status=status)))
+        await store.release(lease)
+        names[run] = name
+    await ticker.prune(host.clock.time + 90.5 * DAY)
+    assert {names[row.id] for row in await store.list() if row.id in names} == left

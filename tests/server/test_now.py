@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 from tests.browser import PHONE, Pages, axe, check_looks, picture
+from tests.cli.test_inbox import add_questions
 from tests.server.served import Served, served
 from tests.server.team_workspace import ordinary_day, write_documents
 from tests.stores.postgres_server import shared_server
@@ -18,6 +19,7 @@ from quire.engine.records import Status
 from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.server.site import SiteOptions
+from quire.stores.contract import MOST_QUESTIONS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -409,3 +411,26 @@ async def test_now_looks(pages: Pages, tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             while (row := await runtime.row(lost)).status is not Status.FAILED or row.epoch < 2:
                 await asyncio.sleep(0.01)
+
+
+async def test_many_questions_in_pages(tmp_path: Path) -> None:
+    """They are counted up to a limit, and none is repeated or left out."""
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        run = await _asks(server)
+        add_questions(server.folder, run, MOST_QUESTIONS)
+        places, after = list[tuple[float, str]](), ""
+        for _ in range(4):
+            answer = (
+                await client.get("/questions", params={"limit": 400, **({"after": after} if after else {})})
+            ).json()
+            places += [(question["asked_at"], question["path"]) for question in answer["items"]]
+            assert answer["total"] == MOST_QUESTIONS + 1
+            if not (after := answer["next"]):
+                break
+        assert len(places) == MOST_QUESTIONS + 1 and places == sorted(set(places))
+        own = (await client.get("/questions", params={"run": run, "limit": 400})).json()
+        rest = (await client.get("/questions", params={"run": run, "limit": 400, "after": own["next"]})).json()
+        assert [item["path"] for item in (*own["items"], *rest["items"])] == [path for _, path in places[:800]]
+        assert (await client.get("/questions", params={"after": "x"})).status_code == 422
+        now = (await client.get("/now")).json()["questions"]
+        assert now["total"] == MOST_QUESTIONS + 1

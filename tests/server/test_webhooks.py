@@ -237,6 +237,20 @@ async def test_a_run_that_expires_soon_is_told_once(tmp_path: Path) -> None:
         assert 0 < expiring["expires_at"] - time.time() <= 3600
 
 
+async def test_an_answer_of_another_process_is_noticed_without_reading_every_question(tmp_path: Path) -> None:
+    async with receiving() as receiver, serving(tmp_path / "team", settings_for(receiver.port)) as server:
+        runs = [await server.start("ask.playbook.md", model=server.script("s.json", ["A line."])) for _ in range(3)]
+        await until(lambda: len(receiver.got) >= 3)
+        other, webhooks = server.other(), server.site.webhooks
+        assert webhooks is not None
+        (question,) = await other.store.questions(runs[0]["id"])
+        await other.answer(runs[0]["id"], question.path, "yes", by="Ann")
+        await other.store.request_cancel(runs[1]["id"])
+        await until(lambda: receiver.types()[3:] == ["question.answered"])
+        assert {run for run, _ in webhooks.outbox.asked(None)} == {runs[2]["id"]}
+        await other.close()
+
+
 async def test_private_addresses_need_a_grant_of_the_user(tmp_path: Path) -> None:
     async with receiving() as receiver:
         settings = settings_for(receiver.port).replace("[tools]\nallow", "[tools]\ndeny = []\n#")

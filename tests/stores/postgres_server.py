@@ -51,6 +51,11 @@ class PostgresServer:
         socket = self._server.get_postmaster_info().socket_dir
         return f"postgresql://{user}{secret}@/{database}?host={quote(str(socket), safe='')}{options}"
 
+    @property
+    def pid(self) -> int:
+        """The process whose children are all others of the server."""
+        return int((self._folder / "postmaster.pid").read_text().split()[0])
+
     def do(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             cursor = connection.execute(sql.encode(), parameters)

@@ -27,6 +27,7 @@ from quire.engine.records import (
 )
 from quire.engine.requests import Failure
 from quire.errors import Fenced, NoSuchRun, QuireError, RunBusy, RunState, StoreError
+from quire.stores.contract import MOST_QUESTIONS
 
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf
@@ -478,6 +479,16 @@ class TestExpiry:
         with pytest.raises(RunState, match="expired"):
             await store.acquire("r1")
 
+    async def test_waiting_runs_by_the_time_at_which_they_expire(self, shelf: Shelf, store: Store) -> None:
+        for run, expires_at in (("r1", 1_500.0), ("r2", 1_400.0), ("r3", None)):
+            await waiting(store, run, expires_at=expires_at)
+        assert list(await store.expiring(0.0, 1_500.0)) == ["r2"]
+        assert list(await store.expiring(1_400.0, 1_500.5)) == ["r2", "r1"]
+        shelf.clock.time = 1_450.0
+        with pytest.raises(RunState, match="expired"):
+            await store.acquire("r2")
+        assert list(await store.expiring(0.0, 9_000.0)) == ["r1"], "what is recorded is listed no more"
+
     async def test_going_on_takes_the_expiry_away(self, shelf: Shelf, store: Store) -> None:
         await waiting(store, expires_at=1_500.0)
         lease = await store.acquire("r1")
@@ -493,6 +504,29 @@ class TestInbox:
         asked = list(await store.questions())
         assert asked == [question(run="r1", at=20.0), question(run="r2", at=30.0)]
         assert list(await store.questions("r2")) == asked[1:]
+
+    async def test_questions_in_pages(self, store: Store) -> None:
+        """Those of the same moment too: no question is repeated or left out."""
+        for run, at in (("r1", 20.0), ("r2", 20.0), ("r3", 30.0)):
+            lease = await owned(store, run)
+            asked = tuple(replace(question(run=run, at=at), path=path) for path in ("2/ask", "3/ask"))
+            await store.park(lease, Batch(questions=asked, update=RunUpdate(Status.AWAITING_INPUT)))
+            await store.release(lease)
+        seen, after = list[tuple[float, str, str]](), None
+        while page := (await store.oldest_questions(2, after))[0]:
+            seen += [(asked.asked_at, asked.run, asked.path) for asked in page]
+            after = seen[-1]
+        runs = ((20.0, "r1"), (20.0, "r2"), (30.0, "r3"))
+        assert seen == [(*run, path) for run in runs for path in ("2/ask", "3/ask")]
+        assert [total for _, total in [await store.oldest_questions(2, place) for place in (None, seen[3])]] == [6, 6]
+
+    async def test_open_questions_are_counted_up_to_a_limit(self, store: Store) -> None:
+        lease = await owned(store)
+        asked = tuple(replace(question(), path=f"{number}/ask") for number in range(MOST_QUESTIONS + 5))
+        await store.park(lease, Batch(questions=asked, update=RunUpdate(Status.AWAITING_INPUT)))
+        for limit in (1, len(asked) + 1):
+            questions, total = await store.oldest_questions(limit)
+            assert (len(questions), total) == (min(limit, len(asked)), MOST_QUESTIONS + 1)
 
     async def test_a_question_waits_while_its_siblings_go_on(self, store: Store) -> None:
         lease = await owned(store)

@@ -118,7 +118,7 @@ def test_pyproject_holds_the_same_keys(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("[run]\n", '"run" is not a setting; did you mean "runs"?'),
-        ("zebra = 1", '"zebra" is not a setting; known are: agents, assume, cluster'),
+        ("zebra = 1", '"zebra" is not a setting; known are: agents, assume, budgets'),
         ('[runs]\nexpiry = "soon"', '[runs] expiry must be a time like "30s", "30m", "24h" or "7d", not \'soon\''),
         ('[runs]\nexpiry = "0h"', "[runs] expiry must be a time"),
         ("[runs]\nexpiry = 24", "[runs] expiry must be a time"),

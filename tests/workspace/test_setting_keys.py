@@ -29,7 +29,7 @@ def test_every_table_that_is_read_is_listed(tmp_path: Path) -> None:
     (told,) = problems_in(tmp_path / "quire.toml", "x = 1\n", Workspace(tmp_path), tmp_path)
     known = told.partition("known are: ")[2].split(", ")
     assert set(tables()) >= set(known)
-    for name in set(known) - {"assume", "http", "servers", "agents", "playbooks", "webhooks"}:
+    for name in set(known) - {"assume", "http", "servers", "agents", "playbooks", "triggers", "webhooks"}:
         problems = problems_in(tmp_path / "quire.toml", f"[{name}]\nxyzzy = 1\n", Workspace(tmp_path), tmp_path)
         listed = next(one for one in problems if "is not a setting" in one).partition("known are: ")[2].split(", ")
         assert set(below((name,))) == set(listed), name

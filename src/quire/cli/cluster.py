@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Coroutine, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import asdict, replace
@@ -20,7 +21,7 @@ from quire.cli.app import say
 from quire.cli.drive import SessionOptions, choose_view, say_warnings
 from quire.cli.options import Amount, require_text
 from quire.cli.run_end import RunReport, finish
-from quire.cli.stdio import tell, with_runtime
+from quire.cli.stdio import look_at_runs, tell, with_runtime, write_json, write_lines
 from quire.cluster.client import Cluster, connect, require_cluster
 from quire.cluster.dispatch import follow
 from quire.display.visible import visible
@@ -30,19 +31,24 @@ from quire.errors import CannotStart, RunState, Untrusted
 from quire.installed import add_extra
 from quire.python_process import become_module
 from quire.runs.pins import PinnedState
+from quire.runs.ticker import is_recent
 from quire.runs.why import permissions_of
+from quire.stores.run_pages import RunFilters, newest_runs
+from quire.wording import counted
 
 if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.models.choose import Choice
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
+    from quire.runs.stored import StoredRuns
     from quire.values import Value
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import ClusterSettings, Settings, TemporalAccess
 
 
 UNSEEN_SECONDS = 5.0
+MOST_LOOKED_AT = 10_000
 
 
 def cluster_of(row: RunRow) -> str:
@@ -144,7 +150,7 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
 SLOTS = 20
 
 
-@click.command("worker")
+@click.group("worker", invoke_without_command=True)
 @click.option(
     "--database", metavar="URL", callback=require_text, help="The shared store, as postgresql://…  [[store] url]"
 )
@@ -170,7 +176,9 @@ SLOTS = 20
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=SLOTS, show_default=True, help="Runs at a time.")
 @click.option("--grace", type=Amount(min=0), default=30.0, show_default=True, help="Seconds to park runs in.")
 @click.option("--sweep", type=Amount(min=0.1), default=30.0, show_default=True, help="Seconds between sweeps.")
+@click.pass_context
 def worker_command(
+    context: click.Context,
     database: str | None,
     temporal: str | None,
     namespace: str | None,
@@ -190,6 +198,8 @@ def worker_command(
     Start any number, on any hosts, each in a project folder: keys, tools and trust are those of the worker. Ctrl-C or
     SIGTERM leaves its runs to the other workers. With --temporal, give the keys and certificates of that server too.
     """
+    if context.invoked_subcommand is not None:
+        return
     if find_spec("temporalio") is None:
         raise CannotStart(f"quire worker needs the package temporalio: {add_extra('cluster')}")
     from quire.runs.runtime import Runtime
@@ -229,6 +239,46 @@ def worker_command(
         # Modules that are loaded stay as they were: only a new process has the code of now.
         os.chdir(start)
         become_module("quire", *sys.argv[1:])
+
+
+@worker_command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def worker_list(as_json: bool) -> None:
+    """List servers and workers, and their runs. FREE.
+
+    They report themselves to the store every five seconds. Ends with the number of runs that none of them drives yet.
+    """
+    from quire.display.text import age, table
+
+    data = look_at_runs(process_data)
+    if as_json:
+        write_json(data)
+        return
+    rows = [("process", "version", "state", "driving", "queue", "seen", "runs")] if data["processes"] else []
+    for one in data["processes"]:
+        state, seen = ": ".join(filter(None, (one["state"], one["reason"]))), f"{age(one['seen'])} ago"
+        name, driving = f"{one['kind']} {one['pid']}@{one['host']}", f"{one['driving']} of {one['slots']}"
+        rows.append((name, one["version"], state, driving, one["queue"], seen, " ".join(one["runs"])))
+    write_lines(table(rows))
+    oldest = f", the oldest for {age(data['oldest'])}" if data["pending"] else ""
+    tell(f"{'' if rows else 'no server and no worker; '}{counted(data['pending'], 'pending run')}{oldest}")
+
+
+async def process_data(runs: StoredRuns) -> dict[str, Any]:
+    """Return the processes that report themselves to a store, and its pending runs, as JSON."""
+    now, filters = time.time(), RunFilters((Status.PENDING, Status.RUNNING), tries=True)
+    rows = [row async for row in newest_runs(runs.store, filters, MOST_LOOKED_AT, 1000)]
+    pending = [row.created_at for row in rows if row.status is Status.PENDING and not row.process]
+    processes = [
+        {
+            **asdict(process),
+            "state": process.state if is_recent(process, now) else "gone",
+            "seen": max(0.0, now - process.seen_at),
+            "runs": [row.id for row in rows if row.process == process.id],
+        }
+        for process in await runs.store.processes()
+    ]
+    return {"processes": processes, "pending": len(pending), "oldest": now - min(pending) if pending else None}
 
 
 def _read_workspace(

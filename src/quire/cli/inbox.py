@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.stdio import look_at_runs, tell, write_json, write_lines
-from quire.wording import cut
+from quire.wording import counted, cut
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
     from quire.runs.stored import StoredRuns
 
+QUESTIONS = 100
 LETTERS = 20
 LETTER_LINES = 6
 LETTER_WIDTH = 200
@@ -34,8 +35,9 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     from quire.display.run_json import name_data, question_data
     from quire.display.run_page import question_lines
     from quire.display.text import age, one_line
+    from quire.stores.contract import MOST_QUESTIONS
 
-    questions = await runs.store.questions()
+    questions, total = await runs.store.oldest_questions(MOST_QUESTIONS if as_json else QUESTIONS)
     letters = (await runs.store.letters())[-LETTERS:]
     asking = {question.run for question in questions}
     rows = {row.id: row for row in await runs.store.named(list(asking))}
@@ -54,8 +56,17 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
         write_lines([f"{click.style(letter.run, bold=True)}  {came}"])
         # A letter contains the whole output of its run; its beginning is enough to recognise it.
         write_lines(f"  {cut(one_line(line), LETTER_WIDTH)}" for line in letter.text.splitlines()[:LETTER_LINES])
+    if total > len(questions):
+        tell(f"the oldest {len(questions)} of {open_questions(total)}")
     hint = "answer with: quire answer RUN [STEP] VALUE" if questions else "nothing waits for an answer"
     tell(hint)
+
+
+def open_questions(total: int) -> str:
+    """Return the number of open questions in words. Beyond a limit they are not counted."""
+    from quire.stores.contract import MOST_QUESTIONS
+
+    return f"{MOST_QUESTIONS:,}+ open questions" if total > MOST_QUESTIONS else counted(total, "open question")
 
 
 def _names(row: RunRow | None) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -32,6 +33,7 @@ from quire.cli.options import (
     unattended_option,
 )
 from quire.cli.output import target_again
+from quire.cli.resume_all import resume_all, wanted_runs
 from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import tell, with_runtime, write_json
 from quire.display.text import one_line, visible
@@ -42,6 +44,7 @@ from quire.runs.adapters import option_by_number
 from quire.runs.outcome import EXIT_REFUSED
 from quire.runs.pins import PinnedState
 from quire.runs.scripts import with_script
+from quire.stores.contract import RESUMABLE
 from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
@@ -61,6 +64,10 @@ if TYPE_CHECKING:
 )
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="With --document: grant a tool.")
 @force_option
+@click.option("--all", "every", is_flag=True, help="All runs that wait for no person.")
+@click.option("--status", type=click.Choice(list(map(str, RESUMABLE))), metavar="STATUS", help="All in a status.")
+@click.option("--since", metavar="AGE", help="All that were started since, as in 2d.")
+@click.option("-j", "--jobs", type=click.IntRange(1, 1000), default=8, metavar="N", help="How many of all at a time.")
 @click.option("--dry-run", is_flag=True, help="Only show which runs would continue, and the most that it costs. FREE.")
 @click.option("--detach", is_flag=True, help="Run in the background; print the run's id.")
 @click.option("--cluster", is_flag=True, help="Continue on the workers of the run's cluster, and watch it.")
@@ -73,14 +80,25 @@ def resume_command(context: click.Context, /, **given: object) -> None:
     done again; the options apply to the rest of the run. With --document it continues with the edited document in a new
     run, which keeps each recorded effect that the edited document still asks for. Several runs continue one after
     another, within one --budget, where a resume helps; the exit code is the highest of theirs.
+
+    --all continues runs that lost their process, those whose time to continue has come, and those with an answer that
+    was not taken yet. There --document names the document of the runs, as beside --status and --since.
     """
+    every, status, since, jobs = map(context.params.pop, ("every", "status", "since", "jobs"))
     runs = context.params.pop("runs")
     options = ForkOptions(**context.params, run=runs[0] if len(runs) == 1 else None)
     overrides, rest, document = parse_pairs(options.sets, "--set"), options.for_the_rest(), options.document
-    _check_usage(context, options.cluster, document is not None)
     manner = SessionOptions(options.as_json, options.quiet, options.unattended, given=rest)
+    names = {name for name, value in context.params.items() if value not in (None, (), False)}
+    if every or status or since:
+        if runs or names - (_OF_SEVERAL - {"budget"}) - {"document"}:
+            raise click.UsageError("--all, --status and --since do not take RUN, or options for one run")
+        wanted = partial(wanted_runs, status=status and Status(status), document=document or "", since=since)
+        context.exit(
+            with_workspace(lambda runtime, _: resume_all(runtime, wanted, jobs, manner, options.dry_run), ask=False)
+        )
+    _check_usage(context, options.cluster, document is not None)
     if len(runs) > 1 or options.dry_run:
-        names = {name for name, value in context.params.items() if value not in (None, (), False)}
         if others := names - _OF_SEVERAL:
             raise click.UsageError(f"several runs, and --dry-run, do not take: {', '.join(sorted(others))}")
         context.exit(

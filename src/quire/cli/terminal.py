@@ -215,11 +215,11 @@ class Interrupts:
         self.count = 0
         self._say = say
         self._leave = leave
-        self._drive: Drive | None = None
+        self._drives: list[Drive] = []
         self._task: asyncio.Task[object] | None = None
 
     def began(self, drive: Drive) -> None:
-        self._drive = drive
+        self._drives.append(drive)
         if self.count:
             drive.stop()
 
@@ -230,11 +230,12 @@ class Interrupts:
 
             server_process.kill_all()
             os._exit(INTERRUPTED)
-        if self.count == 2 or self._drive is None:
+        if self.count == 2 or not self._drives:
             if self._task is not None:
                 self._task.cancel()
             return
-        self._drive.stop()
+        for drive in self._drives:
+            drive.stop()
         if not self._leave():
             self._say(why)
 

@@ -44,6 +44,7 @@ VERBS: dict[str, Verb] = {
     "resume": Verb(
         "quire.cli.resume:resume_command", "Run", "Continue a stopped or failed run", "runs", "PAID, WRITES"
     ),
+    "triggers": Verb("quire.cli.triggers", "Run", "Start documents at times, unattended", "running", "PAID, WRITES"),
     "serve": Verb("quire.cli.serve:serve_command", "Share", "Web page and HTTP API", "serve", "PAID, WRITES"),
     "mcp": Verb(
         "quire.cli.serve:mcp_command", "Share", "Offer documents as tools to AI agents", "ai-agents", "PAID, WRITES"
@@ -139,6 +140,9 @@ quire answer last short --hold
 quire resume last
 quire resume last --limit calls=200
 quire resume last --document
+quire resume --all --dry-run
+quire triggers
+quire triggers fires --state missed
 quire serve
 quire serve --no-open --edit --budget 1
 quire mcp
@@ -168,6 +172,8 @@ quire eval --dialect quire 'upper(name)' --context '{"name": "Ada"}'
 quire lsp
 quire lsp --tcp 0
 quire worker
+quire worker list
+quire worker list --json
 quire worker --temporal 127.0.0.1:7233 --concurrency 50
 quire completion bash
 quire completion zsh

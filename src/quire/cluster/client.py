@@ -8,12 +8,10 @@ trusted, gives a one-line message; gRPC would report nested structures, some of 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
 import socket
 import ssl
-import time
 from collections.abc import Mapping
 from datetime import timedelta
 from importlib.util import find_spec
@@ -37,9 +35,6 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 RPC = timedelta(seconds=5)
-UNFIT_POLL = timedelta(seconds=3)
-UNFIT_QUEUE = "{}.unfit"
-"""The task queue that only unfit workers ask for work; it never has any."""
 SEEN_SECONDS = 90.0
 """Temporal lists a worker for minutes after it has left. A living worker asks for work at least every minute."""
 TASK = timedelta(seconds=5)
@@ -127,30 +122,8 @@ def require_cluster(settings: Settings) -> ClusterSettings:
     return settings.cluster
 
 
-class SeenWorker(Struct, frozen=True):
-    """A worker as Temporal lists it."""
-
-    identity: str
-    seen_at: float
-    """The time at which it last asked for work."""
-    unfit: str = ""
-    """Why it takes no runs; empty if it does."""
-
-
 def worker_identity() -> str:
     return f"quire {os.getpid()}@{socket.gethostname()}"
-
-
-async def workers_of(where: ClusterSettings, seconds: float) -> list[SeenWorker]:
-    """Return the workers of the task queue, also those that are unfit. Raises `CannotStart`."""
-    client = await connect(where, seconds)
-    workers = {name: SeenWorker(name, at) for name, at in (await pollers(client, where.task_queue)).items()}
-    unfit = await pollers(client, UNFIT_QUEUE.format(where.task_queue))
-    for text, at in sorted(unfit.items(), key=lambda entry: entry[1]):
-        name, _, why = text.partition(": ")
-        if at > time.time() - SEEN_SECONDS and (name not in workers or at > workers[name].seen_at):
-            workers[name] = SeenWorker(name, at, why)
-    return [workers[name] for name in sorted(workers)]
 
 
 async def pollers(client: Client, queue: str) -> dict[str, float]:
@@ -172,21 +145,6 @@ async def pollers(client: Client, queue: str) -> dict[str, float]:
         raise CannotStart(f"Temporal does not say who works: {reason(error)}") from None
     times = {poller.identity: poller.last_access_time for poller in queued.pollers}
     return {name: at.seconds + at.nanos / 1e9 for name, at in times.items()}
-
-
-async def announce_unfit(client: Client, queue: str, why: str) -> None:
-    """Have Temporal list this worker among the unfit ones. Its name says why."""
-    from temporalio.api.taskqueue.v1 import TaskQueue
-    from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
-    from temporalio.service import RPCError
-
-    request = PollActivityTaskQueueRequest(
-        namespace=client.namespace,
-        task_queue=TaskQueue(name=UNFIT_QUEUE.format(queue)),
-        identity=f"{worker_identity()}: {why}",
-    )
-    with contextlib.suppress(RPCError, RuntimeError):
-        await client.workflow_service.poll_activity_task_queue(request, timeout=UNFIT_POLL)
 
 
 _MESSAGE = re.compile(r'message: "([^"]{1,500})"')

@@ -77,7 +77,7 @@ class Watching(Drive):
     def __init__(self) -> None:  # nothing of a drive is here, so nothing of it is set up
         self.stopped = asyncio.Event()
 
-    def stop(self) -> None:
+    def stop(self, wake_at: float | None = None) -> None:
         self.stopped.set()
 
 

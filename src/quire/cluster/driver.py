@@ -241,7 +241,7 @@ class Driver:
         if (
             self.stopping
             and row.status in (Status.PAUSED, Status.INTERRUPTED, Status.PENDING)
-            and not at_breakpoint(row)
+            and not _stays_paused(row)
         ):
             return Outcome(str(row.status), HANDED_OVER)
         return await self._rest(row)
@@ -259,7 +259,7 @@ class Driver:
                 return resume or bool(await self._runtime.store.answers(row.id))
             case Status.PAUSED:
                 # A worker that was shutting down has parked it, and died before it could report that.
-                return resume or (taken and not at_breakpoint(row))
+                return resume or (taken and not _stays_paused(row))
             case Status.FAILED | Status.CANCELLED:
                 # If taken, the previous attempt has resumed it, and this is the result.
                 return resume and not taken
@@ -310,3 +310,8 @@ class Driver:
             raise Later(str(error), 5.0) from None
         finally:
             await store.release(lease)
+
+
+def _stays_paused(row: RunRow) -> bool:
+    """Return True for a paused run that continues at a time or when its user wants it; False if its worker has left."""
+    return row.wake_at is not None or at_breakpoint(row)

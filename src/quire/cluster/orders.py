@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WORKFLOW = "quire.run.v1"
+WORKFLOW = "quire.run.v2"
+FIRST_WORKFLOW = "quire.run.v1"
+"""Its workflows also lived while their runs waited. Those that do are finished by it."""
 DRIVE = "quire.drive.v1"
 LOOK = "look"
 

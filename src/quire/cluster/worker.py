@@ -37,7 +37,6 @@ from quire.cluster.client import (
     SEEN_SECONDS,
     Cluster,
     NoAccess,
-    announce_unfit,
     connect,
     pollers,
     reason,
@@ -45,9 +44,9 @@ from quire.cluster.client import (
 )
 from quire.cluster.driver import Attempt, Driver, Later, Reopen
 from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
-from quire.cluster.workflow import RunWorkflow
+from quire.cluster.workflow import RunWorkflow, WaitingRunWorkflow
 from quire.engine.records import RunRow, Status
-from quire.errors import CannotStart, QuireError, StoreError
+from quire.errors import BrokenSeal, CannotStart, QuireError, RunBusy, RunState, StoreError
 from quire.python_process import EndingSignals
 from quire.runs.ticker import Ticker
 from quire.wording import cut
@@ -85,6 +84,10 @@ class Sweep:
     async def once(self) -> int:
         """Sweep once and return how many runs were signalled. Raises `StoreError`; if Temporal cannot be reached, this
         is logged and tried again at the next sweep."""
+        for run in await self._store.expiring(0.0, time.time()):
+            with contextlib.suppress(RunState, RunBusy, BrokenSeal):
+                # Acquiring it makes the store record the expiry, which until now only readers inferred.
+                await self._store.release(await self._store.acquire(run))
         still = {(row.id, row.status, row.epoch): row for row in await self._suspects()}
         self._seen = {key: self._seen.get(key, 0) + 1 for key in still}
         moved = 0
@@ -153,7 +156,7 @@ class ClusterWorker:
         self._where = where
         self._say = say
         self._driver = Driver(runtime, reopen, say, self._unfit, worker_identity())
-        self.ticker = Ticker(runtime, "worker", self._wake, say, slots=concurrency, driving=lambda: self._driver.runs)
+        self.ticker = Ticker(runtime, "worker", self._wake, say, concurrency, lambda: self._driver.runs)
         self._cluster: Cluster | None = None
         self._ground = ground
         self._read = ground()
@@ -215,7 +218,7 @@ class ClusterWorker:
             self._stale.set()
         return reason
 
-    async def _until_well(self, client: Client) -> bool:
+    async def _until_well(self) -> bool:
         """Wait until this worker could begin runs again. Return False if it is stopped before."""
         while not self._stopped.is_set():
             try:
@@ -223,7 +226,7 @@ class ClusterWorker:
                 self._say("its workspace is well: starting anew")
                 return True
             except QuireError:
-                await self._there(announce_unfit(client, self._where.task_queue, self._unfit()))
+                self._unfit()  # the reason may be another one
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), self._sweep_seconds)
         return False
@@ -256,7 +259,7 @@ class ClusterWorker:
                 for task in (sweeping, *ends):
                     task.cancel()
                 await asyncio.gather(sweeping, *ends, return_exceptions=True)
-        return self._stale.is_set() and await self._until_well(client)
+        return self._stale.is_set() and await self._until_well()
 
     async def _wake(self, run: str) -> None:
         if self._cluster is not None:
@@ -268,7 +271,7 @@ class ClusterWorker:
         return Worker(
             client,
             task_queue=self._where.task_queue,
-            workflows=[RunWorkflow],
+            workflows=[RunWorkflow, WaitingRunWorkflow],
             activities=[DriveActivity(loop, self._driver).drive],
             max_concurrent_activities=self._concurrency,
             max_concurrent_workflow_tasks=4,

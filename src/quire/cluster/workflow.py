@@ -1,4 +1,7 @@
-"""The workflow of a run: look, wait, look again. It decides nothing about the run itself."""
+"""The workflow of a run: have it driven until it ends or waits. It decides nothing about the run itself.
+
+A run that waits has no workflow: an answer, a wake-up or the sweep starts the next one under the same id.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,18 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 with workflow.unsafe.imports_passed_through():
-    from quire.cluster.orders import BUSY, DRIVE, ENDED, HANDED_OVER, LOOK, WORKFLOW, Order, Outcome
+    from quire.cluster.orders import (
+        BUSY,
+        DRIVE,
+        ENDED,
+        FIRST_WORKFLOW,
+        HANDED_OVER,
+        LOOK,
+        WAITS,
+        WORKFLOW,
+        Order,
+        Outcome,
+    )
 
 LONGEST_DRIVE = timedelta(days=365)
 """A timeout that Temporal requires. A dead worker is noticed by its missing heartbeats, never by this."""
@@ -23,6 +37,9 @@ AT_ONCE = RetryPolicy(initial_interval=timedelta(milliseconds=100), backoff_coef
 
 @workflow.defn(name=WORKFLOW)
 class RunWorkflow:
+    ends: tuple[str, ...] = (ENDED, WAITS)
+    """The rests of a run with which its workflow ends."""
+
     def __init__(self) -> None:
         self._looks = 0
         self._resume = False
@@ -43,7 +60,7 @@ class RunWorkflow:
                 # Its worker is shutting down and has parked the run: the next worker continues it.
                 self._resume = self._resume or resume or outcome.status == "paused"
             elif looks == self._looks:
-                if outcome.rests == ENDED:
+                if outcome.rests in self.ends:
                     return outcome.status
                 await self._wait(looks, _seconds(outcome))
             if workflow.info().is_continue_as_new_suggested():
@@ -65,6 +82,17 @@ class RunWorkflow:
             await workflow.wait_condition(lambda: self._looks != looks, timeout=seconds)
         except asyncio.TimeoutError:  # noqa: UP041  # the sandbox has its own idea of which of the two it is
             return
+
+
+@workflow.defn(name=FIRST_WORKFLOW)
+class WaitingRunWorkflow(RunWorkflow):
+    """Version 1: it also lives while its run waits, until a signal comes or the run expires."""
+
+    ends = (ENDED,)
+
+    @workflow.run
+    async def run(self, order: Order) -> str:
+        return await super().run(order)
 
 
 def _seconds(outcome: Outcome) -> float:

@@ -139,6 +139,7 @@ _SETTINGS: Mapping[str, Schema] = {
     "size": {"type": ["integer", "string"], "minimum": 0},
     "date": _TEXT,
     "headers": _map_of(_TEXT),
+    "values": {"type": "object"},
 }
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from quire.engine.requests import Load, ToolRequest
     from quire.engine.reused_replies import EarlierReplies
     from quire.stores.contract import History, KeptReply, Marks, Pruned, Spent
-    from quire.stores.occurrences import Occurrence, Process, Start, StartState
+    from quire.stores.occurrences import EnabledTrigger, Occurrence, Process, Start, StartState
     from quire.stores.run_pages import JournalPages, RunFilters, RunPage, Sort
     from quire.stores.transactions import Admit
     from quire.values import Value
@@ -253,10 +253,11 @@ class Store(Protocol):
     `interrupted`.
     """
 
-    async def create(self, run: NewRun) -> None: ...
+    async def create(self, run: NewRun, admit: Admit | None = None) -> None: ...
 
-    async def restore(self, run: NewRun, history: History | None) -> None:
-        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken."""
+    async def restore(self, run: NewRun, history: History | None, admit: Admit | None = None) -> None:
+        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken, and
+        `LimitReached` if `admit` has a reason against it."""
         ...
 
     process: str
@@ -286,6 +287,22 @@ class Store(Protocol):
 
     async def starts(self, source: str = "", state: str = "", limit: int = 100) -> Sequence[Start]:
         """Return claims, newest first."""
+        ...
+
+    async def triggers(self) -> Sequence[EnabledTrigger]:
+        """Return the triggers that a row enables. The caller checks the seals."""
+        ...
+
+    async def enable(self, trigger: EnabledTrigger) -> None: ...
+
+    async def disable(self, name: str) -> None: ...
+
+    async def move_trigger(self, name: str, cursor: float, to: float) -> None:
+        """Move the cursor of a trigger, if it still stands there."""
+        ...
+
+    async def under_way(self) -> Sequence[tuple[str, str, str]]:
+        """Return lane, id and status of the pending and running runs in a lane, by lane and age."""
         ...
 
     async def beat(self, process: Process) -> None:
@@ -375,9 +392,16 @@ class Store(Protocol):
         """Return the open questions of runs that still wait, oldest first."""
         ...
 
-    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
-        """Return the open questions that were asked first, and the number of all open ones, without reading the
-        others."""
+    async def oldest_questions(
+        self, limit: int, after: tuple[float, str, str] | None = None
+    ) -> tuple[Sequence[Question], int]:
+        """Return the open questions that were asked first, or those that follow a place (the time, run and path of a
+        question), and the number of all open ones, at most `MOST_QUESTIONS` + 1. The others are not read."""
+        ...
+
+    async def expiring(self, since: float, until: float) -> Sequence[str]:
+        """Return the first of the waiting runs that expire from a time on, before another. Times in the past give runs
+        whose rows do not say yet that they have expired."""
         ...
 
     async def answers(self, run: str) -> Sequence[Answer]:

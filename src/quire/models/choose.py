@@ -53,8 +53,7 @@ NO_SETTINGS = CallSettings()
 
 
 class ProviderLimits(Struct, frozen=True):
-    """A table `[models.limits.PROVIDER]`: the most that all runs of a process together may ask of a provider; None for
-    no limit."""
+    """A table `[models.limits.PROVIDER]`: the most that all runs together may ask of a provider; None for no limit."""
 
     at_once: int | None = None
     """How many calls may run side by side."""
@@ -105,6 +104,9 @@ class ModelSettings(Struct, frozen=True):
     """Limits that the workspace sets in addition to those of the user."""
     agent_limits: Mapping[str, int] = field(default_factory=dict)
     """How many calls of each agent may run side by side."""
+
+    shared: str = ""
+    """The database in which processes share the limits of providers; empty to count in each process alone."""
 
     @property
     def has_limits(self) -> bool:

@@ -1,4 +1,5 @@
-"""Limits of model calls that all runs of a process share: calls side by side, calls a minute, tokens a minute.
+"""Limits of model calls that all runs of a process share: calls side by side, calls a minute, tokens a minute. After
+the gate of a provider comes that of all processes, in `shared_gate`.
 
 A call that does not fit waits, before its own time-out begins. Runs take turns, and the calls of one run go in their
 order. Calls pass several gates in a fixed order and hold nothing else meanwhile, so none waits for another in a circle.
@@ -11,12 +12,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.engine.premises import REPLY_TOKENS
 from quire.models.choose import ModelSettings, ProviderLimits
 from quire.models.tokens import call_tokens_about
+
+if TYPE_CHECKING:
+    from quire.models.shared_gate import SharedGate
 
 MINUTE = 60.0
 PATIENCE = 2.0
@@ -241,7 +246,8 @@ def provider_of(spec: str) -> str:
 
 def limited(model: Model, spec: str, config: ModelSettings) -> Model:
     """Return the model with the limits that hold for it; the model itself if there are none."""
-    provider, gates = provider_of(spec), []
+    provider = provider_of(spec)
+    gates: list[Gate | SharedGate] = []
     tiers = [
         most
         for name, settings in config.tier_settings.items()
@@ -249,10 +255,13 @@ def limited(model: Model, spec: str, config: ModelSettings) -> Model:
     ]
     if tiers:
         gates.append(gate_of(("model", config.folder, spec), spec, ProviderLimits(min(tiers))))
-    if (limits := config.folder_limits.get(provider)) is not None:
-        gates.append(gate_of(("folder", config.folder, provider), provider, limits))
-    if (limits := config.limits.get(provider)) is not None:
-        gates.append(gate_of(("user", provider), provider, limits))
+    for key, table in ((("folder", config.folder), config.folder_limits), (("user",), config.limits)):
+        if (limits := table.get(provider)) is not None:
+            gates.append(gate_of((*key, provider), provider, limits))
+            if config.shared:
+                from quire.models.shared_gate import shared_gate
+
+                gates.append(shared_gate(config.shared, " ".join((*key, provider)), provider, limits))
     if not gates and not config.agent_limits:
         return model
     kind = PricedLimited if isinstance(model, Priced) else Limited
@@ -262,7 +271,7 @@ def limited(model: Model, spec: str, config: ModelSettings) -> Model:
 class Limited:
     """A model whose calls pass gates, first that of the agent that calls."""
 
-    def __init__(self, model: Model, gates: Sequence[Gate], config: ModelSettings) -> None:
+    def __init__(self, model: Model, gates: Sequence[Gate | SharedGate], config: ModelSettings) -> None:
         self._model = model
         self._gates = gates
         self._config = config
@@ -275,7 +284,7 @@ class Limited:
         read = call_tokens_about(call)
         most = read + (call.max_tokens or REPLY_TOKENS)
         used = 0
-        passed: list[Gate] = []
+        passed: list[Gate | SharedGate] = []
         try:
             for gate in self._gates_of(call):
                 with call.untimed():
@@ -289,7 +298,7 @@ class Limited:
             for gate in passed:
                 gate.leave(most - used)
 
-    def _gates_of(self, call: ModelCall) -> Iterator[Gate]:
+    def _gates_of(self, call: ModelCall) -> Iterator[Gate | SharedGate]:
         config = self._config
         if (most := config.agent_limits.get(call.identity)) is not None:
             yield gate_of(("agent", config.folder, call.identity), f"agent {call.identity}", ProviderLimits(most))

@@ -58,6 +58,7 @@ _PARTS = "operations.run_parts"
 _COPIES = "operations.run_copies"
 _TRIES = "operations.run_tries"
 _QUESTIONS = "operations.questions"
+_TRIGGERS = "operations.triggers"
 _DOCUMENTS = "operations.documents"
 _FORECASTS = "operations.forecasts"
 _PAGE_DOCUMENTS = "server.handlers.documents"
@@ -132,6 +133,13 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("show_question", "FREE", _QUESTIONS, "GET /questions/{run}/{path:path}"),
     Operation("answer_questions", "PAID", _QUESTIONS, "POST /questions/answers", needs="answer"),
     Operation("answer_question", "PAID", _QUESTIONS, "POST /questions/{run}/{path:path}/answer", needs="answer"),
+    Operation("list_triggers", "FREE", _TRIGGERS, "GET /triggers", mcp="list_triggers"),
+    Operation("check_trigger", "FREE", _TRIGGERS, "POST /triggers/{name}/check"),
+    Operation("enable_trigger", "WRITES", _TRIGGERS, "POST /triggers/{name}/enable"),
+    Operation("disable_trigger", "WRITES", _TRIGGERS, "POST /triggers/{name}/disable"),
+    Operation("fire_trigger", "PAID", _TRIGGERS, "POST /triggers/{name}/fire", status=201, needs="administer"),
+    Operation("tick_triggers", "PAID", _TRIGGERS, "POST /triggers/tick", needs="administer"),
+    Operation("list_fires", "FREE", _TRIGGERS, "GET /fires"),
     Operation("search", "FREE", _SEARCH, "GET /search"),
     Operation("list_artifacts", "FREE", _SEARCH, "GET /artifacts"),
     Operation("health", "FREE", _WORKSPACE, "GET /health"),

@@ -32,17 +32,31 @@ class ListQuestions(Input, frozen=True, kw_only=True):
 
 @operation("The open questions, the oldest first.", ListQuestions, Page[OpenQuestion])
 async def list_questions(host: Host, given: ListQuestions) -> Value:
-    store, limit = host.runtime.store, given.limit
-    if given.run or given.after:
-        questions = await store.questions(await host.runtime.find(given.run) if given.run else None)
-        total = len(questions)
+    store, limit, start = host.runtime.store, given.limit, 0
+    if given.run:
+        questions = await store.questions(await host.runtime.find(given.run))
+        places, total = [_place_of(question) for question in questions], len(questions)
+        start = places.index(given.after) + 1 if given.after in places else 0
     else:
-        questions, total = await store.oldest_questions(limit)
-    start = _after(questions, given.after)
+        questions, total = await store.oldest_questions(limit + 1, _place(given.after))
     page = questions[start : start + limit]
     items: list[Value] = [*await listed(host, page, questions, await rows_of(host, page))]
-    more = f"{page[-1].run}/{page[-1].path}" if page and start + limit < total else None
+    more = _place_of(page[-1]) if start + limit < len(questions) else None
     return {"items": items, "next": more, "total": total}
+
+
+def _place_of(question: Question) -> str:
+    return f"{question.asked_at!r}/{question.run}/{question.path}"
+
+
+def _place(text: str) -> tuple[float, str, str] | None:
+    """Return the place that a page follows. Raises `Problem`."""
+    at, _, rest = text.partition("/")
+    run, _, path = rest.partition("/")
+    try:
+        return (float(at), run, path) if text else None
+    except ValueError:
+        raise Problem.of("unfit-parameters", f"after: {text!r} is not a place in the list") from None
 
 
 async def rows_of(host: Host, questions: Iterable[Question]) -> Mapping[str, RunRow]:
@@ -70,12 +84,6 @@ async def listed(
             }
         )
     return items
-
-
-def _after(questions: Sequence[Question], place: str) -> int:
-    """Return the number of questions before a place, as `next` names it; 0 if that question is gone."""
-    names = [f"{question.run}/{question.path}" for question in questions] if place else []
-    return names.index(place) + 1 if place in names else 0
 
 
 @operation("One question: if it is open with the outputs that led to it, else with its answer.", OfStep, ShownQuestion)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
@@ -17,6 +18,7 @@ from quire.models.choose import CHARACTERS_A_TOKEN, NO_SETTINGS, CallSettings, C
 from quire.models.open import open_model
 from quire.plan.pipeline_work import Agent
 from quire.plan.vocabulary import shell_way, typed_way
+from quire.stores import is_server
 from quire.values import clean
 
 if TYPE_CHECKING:
@@ -165,6 +167,7 @@ def option_by_number(kind: str, options: Sequence[str], text: str) -> str:
     return options[number - 1] if 1 <= number <= len(options) else text
 
 
+LIMITS_FILE = "limits.db"
 LOCAL_CONTEXT_CHARACTERS = 12_000
 CONTEXT_CHARACTERS = 400_000
 """About 100,000 tokens: the earlier results that a model with a window of 128,000 tokens can read."""
@@ -210,7 +213,11 @@ class Models(Struct, frozen=True):
             require_model(self.settings, self.settings.models.tiers[spec])
         if not spec:
             return NoModelHere()
-        model = open_model(spec, self.settings.models, self.environ)
+        models = self.settings.models
+        if models.has_limits:
+            url = self.settings.store_url or ""
+            models = replace(models, shared=url if is_server(url) else str(self.settings.user / LIMITS_FILE))
+        model = open_model(spec, models, self.environ)
         if settings == NO_SETTINGS:
             return model
         from quire.models.wrappers import with_settings

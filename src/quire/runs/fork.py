@@ -181,7 +181,7 @@ class PreparedFork(Struct, frozen=True):
 async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> PreparedFork:
     """Create the new run; none of its own effects is performed yet. Raises `CannotStart` and `RunState`."""
     prepared = await prepare_fork(runtime, run, step, changes)
-    await runtime.store.restore(prepared.made, prepared.history)
+    await runtime.restore(prepared.made, prepared.pins, prepared.history)
     return prepared
 
 
@@ -239,13 +239,14 @@ def pinned_texts(pins: PinnedState) -> list[str]:
 def pins_of_fork(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[PinnedState, str]:
     """Return the pins of a new run from this place on, and the reason for the choice of its model."""
     pins = view.pins
+    budgets = changes.budget, None if changes.unlimited else pins.budget, runtime.settings.budgets.run
     pins = replace(
         pins,
         origin={"run": view.row.id, "step": place.label, "path": place.path},
         reply_to="",
         queue=runtime.queue,
         out=changes.out,
-        budget=None if changes.unlimited else pins.budget if changes.budget is None else changes.budget,
+        budget=next((amount for amount in budgets if amount is not None), None),
         limits={**pins.limits, **changes.limits},
         warnings=(),
         door=changes.door,

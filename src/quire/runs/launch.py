@@ -170,7 +170,7 @@ class Launching:
         dollars, strictly = self._runtime.allotted.pop(run, (None, True))
         limited = options if dollars is None else replace(options, budget=dollars)
         try:
-            return await self._runtime.start(document, inputs, limited, run_id=run)
+            return await self._runtime.start(document, inputs, limited, run_id=run, admitted=dollars is not None)
         except PriceUnknown:
             if strictly:
                 raise

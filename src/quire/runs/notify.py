@@ -153,6 +153,27 @@ def _summary(type: str, row: RunRow, ended: DriveResult, questions: Collection[Q
     return f"{name}: waits for an answer{where}" if questions else f"{name}: paused{where}"
 
 
+def announce_refusal(runtime: Runtime, trigger: str, reason: str) -> None:
+    """Start the user's program, if it is to be told that a trigger was refused."""
+    settings = runtime.settings.notify
+    if settings is None or "trigger.refused" not in settings.events:
+        return
+    from quire.runs.workspace_gate import redactor_of
+
+    redactor = redactor_of(runtime.settings, runtime.environ)
+    event: dict[str, Value] = {
+        "type": "trigger.refused",
+        "timestamp": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "summary": f"trigger {trigger} is refused",
+        "trigger": trigger,
+        "reason": redactor.text(reason)[:LONGEST_TEXT],
+        "workspace": str(runtime.settings.workspace.folder),
+    }
+    task = asyncio.create_task(_run(runtime, settings.command, encode(event).encode(), redactor))
+    _under_way.add(task)
+    task.add_done_callback(_under_way.discard)
+
+
 _places: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 

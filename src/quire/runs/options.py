@@ -65,6 +65,8 @@ class RunOptions(Struct, frozen=True):
     """See `PinnedState`, like the next two."""
     lane: str = ""
     priority: int = 0
+    day_budget: float | None = None
+    """The most that the runs of its source may cost together that are started on one day, in UTC."""
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)

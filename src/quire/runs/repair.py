@@ -97,7 +97,7 @@ async def repair(
     made = NewRun(new, plan.title, document.format, document.name, now, pins.as_json(), texts)
     events = _events(new, now, run, fit, await runtime.store.events(run))
     made = await with_subject(runtime.store, made)
-    await runtime.store.restore(made, History(RunUpdate(Status.PENDING), records, events, now))
+    await runtime.restore(made, pins, History(RunUpdate(Status.PENDING), records, events, now))
     recorded = sum(record.path != TERMS for record in old.records)
     reason = "--model" if changes.model else f"as run {run} was started"
     return Repaired(new, len(fit.kept), recorded, _where(fit.misfit), (label, path), reason)

@@ -26,6 +26,7 @@ from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
 from quire.runs.drives import Given, apply_amendments, drive_run
 from quire.runs.outcome import RunView
 from quire.runs.pins import PinnedRun, PinnedState, Texts, read_pinned
+from quire.runs.spending import admission, most_cost
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.workspace_gate import open_gate
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from quire.runs.options import RunOptions
     from quire.runs.preflight import Start
     from quire.runs.proven import RunBounds
+    from quire.stores.contract import History
     from quire.values import Value
 
 NOTHING_GIVEN = Given()
@@ -150,12 +152,14 @@ class Runtime(StoredRuns):
         choice: Choice | None = None,
         *,
         run_id: str = "",
+        admitted: bool = False,
     ) -> str:
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
-        performed yet. A request with a key that was made before returns its run of then."""
+        performed yet. A request with a key that was made before returns its run of then. The money of an `admitted` run
+        is part of that of another run."""
         if not options.key:
             new = await self.prepared(document, inputs, options, choice, run_id=run_id)
-            await self.store.create(new)
+            await self.store.create(new, None if admitted else admission(self, new, options.day_budget))
             return new.id
         from quire.runs.again import occurrence_of, run_of
 
@@ -163,12 +167,17 @@ class Runtime(StoredRuns):
         claim, is_new = await self.store.start_of(occurrence), False
         if claim is None:
             new = await self.prepared(document, inputs, options, choice, run_id=run_id)
-            claim, is_new = await self.store.start_once(new, occurrence)
+            claim, is_new = await self.store.start_once(new, occurrence, admission(self, new, options.day_budget))
         run = run_of(claim, occurrence)
         if not is_new:
             # The row of a claim is not sealed: one that came with a store must not pass its run off as the user's.
             await self.store.check_seal(run)
         return run
+
+    async def restore(self, run: NewRun, pins: PinnedState, history: History) -> None:
+        """Create a run with a history, if the budgets admit what it may still cost."""
+        run = replace(run, reserved=most_cost(self, pins))
+        await self.store.restore(run, history, admission(self, run))
 
     async def prepared(
         self,
@@ -193,6 +202,7 @@ class Runtime(StoredRuns):
             source=pins.source,
             lane=pins.lane,
             priority=pins.priority,
+            reserved=most_cost(self, pins),
         )
         return await with_subject(self.store, run)
 

@@ -32,6 +32,7 @@ from quire.source import Source
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
 from quire.workspace.locate import is_on_shelf
+from quire.workspace.settings import BudgetSettings
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
@@ -68,6 +69,10 @@ async def prepare(
     from quire.workspace.consent import require_trusted
 
     settings = runtime.settings
+    if options.budget is None:
+        options = replace(options, budget=settings.budgets.run)
+    # Where a day has a budget, each price has to be known.
+    budget = 0.0 if options.budget is None and settings.budgets != BudgetSettings() else options.budget
     _require_json(inputs)
     own = {"safety.spawn.max_pipeline_spawns"} if CALLS in options.limits else set()
     if any(request.kind == "limit" and request.key not in own for request in settings.excess):
@@ -84,9 +89,9 @@ async def prepare(
     choice = _model(runtime, parts, options, choice)
     if settings.playbooks or any(map(asks_for_models, parts.plans)):
         parts = with_step_models_of(runtime, parts, choice.spec)
-    _check_models(runtime, parts, options, choice.spec)
+    _check_models(runtime, parts, budget, choice.spec)
     plan, documents, bundles = parts.plan, parts.documents, parts.bundles
-    _check_agent_models(runtime, parts, options, choice.spec)
+    _check_agent_models(runtime, parts, budget, choice.spec)
     folder = document.folder
     if options.reuse:
         from quire.runs.reuse import find_earlier
@@ -129,7 +134,8 @@ def _with_bounds(
     runtime: Runtime, parts: Parts, options: RunOptions, choice: Choice, values: Mapping[str, Value], calls: int
 ) -> RunOptions:
     """Prove what the run can do at most, and let the driver hold the run to it."""
-    if not runtime.tells_bounds and not _reaches_out(parts):
+    is_counted = options.budget is None and runtime.settings.budgets != BudgetSettings()
+    if not runtime.tells_bounds and not is_counted and not _reaches_out(parts):
         # It takes longer to load the analysis than to run a playbook that only asks: once for each step at most.
         return options
     from quire.runs.proven import bounds_of_run
@@ -260,7 +266,7 @@ def with_step_models_of(runtime: Runtime, parts: Parts, model: str) -> Parts:
     )
 
 
-def _check_models(runtime: Runtime, parts: Parts, options: RunOptions, model: str) -> None:
+def _check_models(runtime: Runtime, parts: Parts, budget: float | None, model: str) -> None:
     """Check that the models of the run are available and can do what the run needs."""
     if runtime.queue:
         return
@@ -270,10 +276,10 @@ def _check_models(runtime: Runtime, parts: Parts, options: RunOptions, model: st
         _check_script(opened, parts.plan, parts.documents)
     for spec in step_models_of(parts.plans):
         runtime.models.open(spec)
-    check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), options.budget)
+    check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), budget)
 
 
-def _check_agent_models(runtime: Runtime, parts: Parts, options: RunOptions, own: str) -> None:
+def _check_agent_models(runtime: Runtime, parts: Parts, budget: float | None, own: str) -> None:
     """Check the models that pipelines name for their agents."""
     if parts.one_model or not has_agents(parts.plans):
         return
@@ -281,7 +287,7 @@ def _check_agent_models(runtime: Runtime, parts: Parts, options: RunOptions, own
     if not runtime.queue:
         for spec in specs:
             runtime.models.open(spec)
-        check_prices(runtime.models, specs, options.budget)
+        check_prices(runtime.models, specs, budget)
 
 
 def _pins(

@@ -122,7 +122,7 @@ def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> 
             key = price_key(spec, models.settings.models)
             raise PriceUnknown(
                 f"the price of {key} is not known, so a budget cannot be kept; two ways on:\n"
-                f"--budget none, or its prices in the quire.toml of your user folder:\n"
+                f"--budget none without [budgets], or its prices in the quire.toml of your user folder:\n"
                 f'[models.prices."{key}"] with input and output, in dollars per million tokens'
             )
 

@@ -225,5 +225,5 @@ async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> lis
         events = retold(run, now, [], str(pins.origin["step"]), {"origin": row.id, "from": prepared.place.call})
         made = NewRun(run, row.title, row.format, row.document, now, pins.as_json(), prepared.texts, source=pins.source)
         history = History(RunUpdate(Status.PENDING), prepared.kept, events, now)
-        await store.restore(await with_subject(store, made), history)
+        await runtime.restore(await with_subject(store, made), pins, history)
     return runs

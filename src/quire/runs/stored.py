@@ -83,14 +83,16 @@ class StoredRuns:
     async def only(self, verb: Literal["answer", "resume"]) -> str:
         """Return the run that a verb means without a name: the only one that it is for. Raises `NoSuchRun`."""
         if verb == "answer":
-            runs = [question.run for question in await self.store.questions()]
+            from quire.stores.contract import MOST_QUESTIONS
+
+            runs = [question.run for question in (await self.store.oldest_questions(MOST_QUESTIONS))[0]]
         else:
             states = ("paused", "awaiting_input", "failed", "cancelled", "interrupted")
             runs = [row.id for row in await self.store.list(limit=_LOOKED_AT) if row.status in states]
         runs = list(dict.fromkeys(runs))
         if len(runs) == 1:
             return runs[0]
-        several = f"several runs could be meant to {verb}, say which: {', '.join(runs)}"
+        several = f"several runs could be meant to {verb}, say which: {', '.join(runs[:_LOOKED_AT])}"
         raise NoSuchRun(several if runs else f"there are no runs to {verb}")
 
     async def row(self, run: str) -> RunRow:

@@ -1,26 +1,22 @@
 """The runs that this server drives: started, resumed and answered in the page, each in a task of its own.
 
 A run belongs to the server and not to the request. When the server stops, each run rests at its next boundary, with
-everything that it did recorded; a run that was to continue continues in a process of its own. The others are noted for
-the next server, which continues them. A run that a user paused is not among them; a run that another process has
-continued meanwhile has a higher epoch.
+everything that it did recorded; a run that was to continue continues in a process of its own. The others are due at
+once, so the next server continues them, or another one that is alive. A run that a user paused is not among them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
-from quire.errors import CannotStart, Fenced, QuireError, Refused, RunBusy, StoreError
+from quire.errors import Fenced, QuireError, RunBusy, StoreError
 from quire.operations.problems import Problem
 from quire.runs.drives import Given
 from quire.runs.scripts import reopened
-from quire.server.address import file_of
-from quire.trust.private_files import write_new
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive, DriveResult
@@ -29,31 +25,6 @@ if TYPE_CHECKING:
     from quire.runs.live_views import LiveViews
     from quire.runs.runtime import Runtime
     from quire.values import Value
-    from quire.workspace.settings import Settings
-
-SUFFIX = ".resting.json"
-
-
-def note_resting(settings: Settings, runs: Mapping[str, int]) -> None:
-    """Add runs with their epochs to the note. A note that cannot be written leaves the runs paused."""
-    if not runs:
-        return
-    whole = {**take_resting(settings), **runs}
-    with contextlib.suppress(OSError, CannotStart, Refused):
-        write_new(file_of(settings, SUFFIX), json.dumps(whole))
-
-
-def take_resting(settings: Settings) -> dict[str, int]:
-    """Return the noted runs, and remove the note, so that one server continues them."""
-    path = file_of(settings, SUFFIX)
-    try:
-        noted = json.loads(path.read_bytes()) if path.exists() else {}
-        path.unlink(missing_ok=True)
-    except (OSError, ValueError):
-        return {}
-    runs = noted.items() if isinstance(noted, dict) else ()
-    return {run: epoch for run, epoch in runs if isinstance(epoch, int)}
-
 
 MOST_RUNS = 2000
 MOST_TAKEN_OVER = 8
@@ -74,17 +45,21 @@ class OwnRun:
         self.error: QuireError | None = None
         self.stopping = False
         """True once the run was told to rest."""
+        self._wake_at: float | None = None
 
     def began(self, drive: Drive) -> None:
         self.drive = drive
         self.begun.set()
         if self.stopping:
-            drive.stop()
+            drive.stop(self._wake_at)
 
-    def stop(self) -> None:
+    def stop(self, wake_at: float | None = None) -> None:
+        """Bring the run to rest, until a time if one is given."""
+        if not self.stopping:
+            self._wake_at = wake_at
         self.stopping = True
         if self.drive is not None:
-            self.drive.stop()
+            self.drive.stop(self._wake_at)
 
 
 class OwnRuns:
@@ -218,16 +193,12 @@ class OwnRuns:
             if own.task is not None:
                 under_way.add(own.task)
 
-    async def close(self) -> dict[str, int]:
-        """Bring all runs to rest at their next boundary, or at once after some seconds.
-
-        Returns the runs that rest only because the server stops, with their epochs.
-        """
+    async def close(self) -> None:
+        """Bring all runs to rest at their next boundary, or at once after some seconds."""
         self._closed = True
         owned = [own for own in self._runs.values() if own.task is not None]
-        meant = {own.run for own in owned if own.stopping}
         for own in owned:
-            own.stop()
+            own.stop(None if own.goes_on else self._runtime.clock.now())
         tasks = [own.task for own in owned if own.task is not None]
         if tasks:
             rest = asyncio.ensure_future(asyncio.wait(tasks, timeout=SECONDS_TO_REST))
@@ -236,14 +207,8 @@ class OwnRuns:
             for waiting in (rest, hurry, *tasks):
                 waiting.cancel()
             await asyncio.gather(rest, hurry, *tasks, return_exceptions=True)
-        resting: dict[str, int] = {}
-        for own in owned:
-            with contextlib.suppress(StoreError):  # then the next server finds the run interrupted
+        for own in (own for own in owned if own.goes_on):
+            with contextlib.suppress(StoreError):  # then the run is found interrupted
                 row = await self._runtime.store.get(own.run)
-                if row is None or row.status not in (Status.PENDING, Status.PAUSED, Status.INTERRUPTED):
-                    continue
-                if own.goes_on:
+                if row is not None and row.status in (Status.PENDING, Status.PAUSED, Status.INTERRUPTED):
                     self._hand_over(own.run)
-                elif own.run not in meant:
-                    resting[own.run] = row.epoch
-        return resting

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.engine.records import RunRow, Status
+from quire.engine.records import Status
 from quire.operations.host import Caller
 from quire.operations.problems import Problem
 from quire.operations.shelf import Shelf
@@ -22,7 +22,7 @@ from quire.runs.ticker import Ticker
 from quire.server.handlers.language_sessions import LanguageSessions
 from quire.server.hub import Changes, Hub
 from quire.server.markup import Renderer
-from quire.server.own_runs import MOST_RUNS, OwnRuns, note_resting, take_resting
+from quire.server.own_runs import MOST_RUNS, OwnRuns
 from quire.server.run_index import RunIndexer
 from quire.server.webhooks import Webhooks
 
@@ -92,9 +92,7 @@ class Site:
             hand_over=hand_over,
             report=self.report,
         )
-        self.ticker = Ticker(
-            runtime, "serve", self._continue, self.report, slots=MOST_RUNS, driving=lambda: len(self.runs)
-        )
+        self.ticker = Ticker(runtime, "serve", self._continue, self.report, MOST_RUNS, lambda: len(self.runs))
         self.indexer = RunIndexer(runtime)
         self.webhooks = (
             Webhooks(runtime, link=options.place, allow=options.allow, report=self.report) if options.webhooks else None
@@ -137,7 +135,7 @@ class Site:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.indexer.close()
-            note_resting(self.runtime.settings, await self.runs.close())
+            await self.runs.close()
             ticking.cancel()
             await asyncio.gather(ticking, return_exceptions=True)
 
@@ -156,13 +154,9 @@ class Site:
 
     async def _left_behind(self) -> list[str]:
         """Return the runs that the last server brought to rest, and those that it left when it was killed."""
-        rows: list[RunRow] = []
-        for run, epoch in take_resting(self.runtime.settings).items():
-            row = await self.runtime.store.get(run)
-            if row is not None and row.epoch == epoch and row.status is Status.PAUSED:
-                rows.append(row)
-        resting = {row.id for row in rows}
+        store = self.runtime.store
+        rows = list(await store.named(await store.due(time.time())))
         for status in (Status.PENDING, Status.INTERRUPTED):
-            rows += await self.runtime.store.list(status=status, limit=MOST_LEFT)
-        own = [row for row in rows if row.id in resting or PinnedState.of(row.pins).door == DOOR]
+            rows += await store.list(status=status, limit=MOST_LEFT)
+        own = [row for row in rows if PinnedState.of(row.pins).door == DOOR]
         return [row.id for row in sorted(own, key=lambda row: row.created_at)]

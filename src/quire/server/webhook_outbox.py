@@ -14,7 +14,7 @@ import hashlib
 import hmac
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from quire.errors import CannotStart
 from quire.trust.private_files import make_folder, read_private
+from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.workspace.settings import WebhookSettings
@@ -160,10 +161,12 @@ class Outbox:
             connection.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", list(marks))
         return count
 
-    def asked(self) -> dict[tuple[str, str], str]:
-        """Return the questions that were open at the last look, with their hashes."""
+    def asked(self, runs: Collection[str] | None) -> dict[tuple[str, str], str]:
+        """Return the questions, of all runs or of some, that were open at the last look, with their hashes."""
+        query = "SELECT run, path, hash FROM asked WHERE ?1 IS NULL OR run IN (SELECT value FROM json_each(?1))"
         with self._transaction() as connection:
-            return {(run, path): hash for run, path, hash in connection.execute("SELECT run, path, hash FROM asked")}
+            rows = connection.execute(query, (None if runs is None else encode([*runs]),))
+            return {(run, path): hash for run, path, hash in rows}
 
     def note_asked(self, opened: Iterable[tuple[str, str, str]], closed: Iterable[tuple[str, str]]) -> None:
         with self._transaction() as connection:

@@ -13,6 +13,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from quire.engine.records import Status
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.server.address import file_of
 from quire.server.webhook_outbox import Outbox, OutMessage, secret_of, signed_headers
+from quire.stores.contract import MOST_QUESTIONS
 from quire.tools.builtin.http_request import Hosts, HttpFetch
 from quire.values import encode
 from quire.workspace.grants import default_grants, reach_of
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from quire.workspace.settings import WebhookSettings
 
 SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_BETWEEN_WHOLE_LOOKS = 3600.0
+"""The time after which all open questions are read, not only those of runs that have changed."""
 OVERLAP_SECONDS = 10.0
 SECONDS_TO_ANSWER = 15.0
 AT_ONCE = 8
@@ -65,6 +69,7 @@ class Webhooks:
         self._hosts = Hosts(reach_of(grants).hosts, anywhere=True)
         self.outbox = Outbox(file_of(settings, ".outbox.db"))
         self._secrets: dict[str, bytes] = {}
+        self._next_whole_look = -inf
         self._sending: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
@@ -97,8 +102,13 @@ class Webhooks:
         since = await asyncio.to_thread(self.outbox.mark, _LOOKED)
         store = self._runtime.store
         events: list[tuple[str, list[OutMessage]]] = []
-        questions = await store.questions()
-        before = await asyncio.to_thread(self.outbox.asked)
+        rows = await store.written_since(now if since is None else since - OVERLAP_SECONDS)
+        changed: set[str] | None = {row.id for row in rows} | {*await store.answered()}
+        if now < self._next_whole_look:
+            questions = [question for run in changed or () for question in await store.questions(run)]
+        else:
+            self._next_whole_look, questions, changed = now + SECONDS_BETWEEN_WHOLE_LOOKS, await self._every(), None
+        before = await asyncio.to_thread(self.outbox.asked, changed)
         open_now = {(question.run, question.path): question for question in questions}
         opened = [question for key, question in open_now.items() if before.get(key) != question.hash]
         for question in opened:
@@ -107,10 +117,10 @@ class Webhooks:
         for run, path in closed:
             events += await self._answered(run, path, before[run, path], now)
         # Runs that ended before the first look are not news.
-        for row in await store.written_since(now if since is None else since - OVERLAP_SECONDS):
+        for row in rows:
             if row.status in _ENDS and (since is not None or row.updated_at >= now):
                 events.append(await self._ended(_ENDS[row.status], row, now))
-        for row in await self._expiring(questions, now):
+        for row in await store.named(await store.expiring(now, now + EXPIRING_SECONDS)):
             data: dict[str, Value] = {**self._about(row), "expires_at": row.expires_at}
             events.append(self._messages("run.expiring", f"{row.id} {row.expires_at!r}", data, now, _subject(row)))
         count = await asyncio.to_thread(self.outbox.add, events, [(_LOOKED, now)])
@@ -119,14 +129,13 @@ class Webhooks:
             await asyncio.to_thread(self.outbox.note_asked, hashes, closed)
         return count
 
-    async def _expiring(self, questions: Sequence[Question], now: float) -> list[RunRow]:
-        soon = now + EXPIRING_SECONDS
-        asking = {
-            question.run for question in questions if question.expires_at is not None and question.expires_at < soon
-        }
-        rows = [row for run in asking if (row := await self._runtime.store.get(run)) is not None]
-        paused = await self._runtime.store.list(status=Status.PAUSED, limit=200)
-        return [row for row in (*rows, *paused) if row.expires_at is not None and row.expires_at < soon]
+    async def _every(self) -> list[Question]:
+        questions: list[Question] = []
+        place = None
+        while page := (await self._runtime.store.oldest_questions(MOST_QUESTIONS, place))[0]:
+            questions += page
+            place = page[-1].asked_at, page[-1].run, page[-1].path
+        return questions
 
     async def _opened(self, question: Question, now: float) -> tuple[str, list[OutMessage]]:
         run, path = question.run, question.path

@@ -10,11 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.records import WAITING, Batch, EffectRecord, Event, Question, RunUpdate, Status
+from quire.engine.requests import TINY
 from quire.errors import BrokenSeal, Fenced, NoSuchRun, RunBusy, RunState, StoreError
 from quire.stores.seals import OLD, OLD_RUN, seal_question
 from quire.values import sha256 as _sha256
 
 if TYPE_CHECKING:
+    from quire.stores.statements import Statements
+    from quire.stores.transactions import Admit, Reads, Steps
     from quire.trust.seal import Seal
 
 ANSWERABLE = (Status.RUNNING, *WAITING)
@@ -115,6 +118,8 @@ class Pruned(Struct, frozen=True):
 
 MOST_NAME, MOST_NOTE = 80, 2000
 """The longest name and the longest note of a run."""
+MOST_QUESTIONS = 1_000
+"""Counts of open questions end here: a larger number is reported as one more than this."""
 REPLY_SECONDS = 24 * 3600.0
 """The time for which a reply is kept under its idempotency key."""
 PROCESS_SECONDS = 3600.0
@@ -175,3 +180,38 @@ class Spent(Struct, frozen=True):
     """The runs whose price is not known."""
     completed: int = 0
     failed: int = 0
+
+
+class PeriodBudget(Struct, frozen=True):
+    """The most, in dollars, for the runs of a source that are started from a time on."""
+
+    name: str
+    """The name of its setting, for messages."""
+    most: float
+    since: float
+    source: str = ""
+    """Empty for all runs."""
+
+
+def spending(sql: type[Statements], since: float, now: float, source: str = "") -> Reads[float]:
+    """Return what the runs that were started from a time on have cost, and what those that continue may still cost."""
+    ((dollars,),) = yield sql.SPENDING, (now, since, source, source)
+    return float(dollars)
+
+
+def within(budgets: Sequence[PeriodBudget], cost: float, now: float) -> Admit:
+    """Admit a run that may cost this much at most, if it fits into each of the budgets."""
+
+    def admit(sql: type[Statements]) -> Steps[str]:
+        if budgets:
+            yield sql.LOCK_ADMISSION, ("money",)
+        for budget in budgets:
+            spent = yield from spending(sql, budget.since, now, budget.source)
+            if spent + cost > budget.most + TINY:
+                return (
+                    f"{budget.name} = ${budget.most:g} is reached: runs of this period have cost or set aside "
+                    f"${spent:.2f}, and this one may cost ${cost:.2f}"
+                )
+        return ""
+
+    return admit

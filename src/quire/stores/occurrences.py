@@ -1,6 +1,7 @@
-"""Rows about runs that start by themselves: the claim of an occurrence, and the processes that may drive runs.
+"""Rows about runs that start by themselves: the claim of an occurrence, a trigger that is enabled, and the processes
+that may drive runs.
 
-No row holds authority: a claim only names a run, and the pins of that run are sealed.
+No row holds authority by itself: the pins of a run are sealed, and so is the consent to a trigger.
 """
 
 from __future__ import annotations
@@ -35,6 +36,21 @@ class Start(Struct, frozen=True):
     state: StartState
     reason: str = ""
     run: str = ""
+
+
+class EnabledTrigger(Struct, frozen=True):
+    """The consent of a user to runs that no person starts."""
+
+    name: str
+    digest: str
+    """Of the settings of the trigger and of the next."""
+    authority: str
+    """The bounds of the document when the user agreed."""
+    cursor: float
+    """The time up to which its occurrences are settled."""
+    enabled_at: float
+    enabled_by: str
+    seal: str
 
 
 class Process(Struct, frozen=True):

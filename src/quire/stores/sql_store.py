@@ -28,7 +28,7 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
-from quire.stores.occurrences import Start
+from quire.stores.occurrences import EnabledTrigger, Start
 from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, Sort, cursor
 from quire.values import clean
 
@@ -49,6 +49,7 @@ Work: TypeAlias = "Callable[[bool], Steps[T]]"
 _ALL = 2**62
 """The limit of a statement that is not limited."""
 _MOST_WAITS = 1000
+_MOST_EXPIRING = 500
 
 
 class SqlStore(ABC):
@@ -114,14 +115,16 @@ class SqlStore(ABC):
     def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
         """Tell whether the owner of a running run is alive."""
 
-    async def create(self, run: NewRun) -> None:
-        await self.restore(run, None)
+    async def create(self, run: NewRun, admit: Admit | None = None) -> None:
+        await self.restore(run, None, admit)
 
-    async def restore(self, run: NewRun, history: History | None) -> None:
+    async def restore(self, run: NewRun, history: History | None, admit: Admit | None = None) -> None:
         from quire.stores.transactions import encode_run
 
         new = encode_run(run, self._seal, history)
-        await self._insert(lambda again: self._transactions.create(new, again=again))
+        # Runs that are inserted side by side do not see each other, so none of them could be admitted.
+        insert = self._insert if admit is None else self._transact
+        await insert(lambda again: self._transactions.create(new, admit, again=again))
 
     async def start_once(
         self,
@@ -148,23 +151,31 @@ class SqlStore(ABC):
         rows = await self._rows(self._sql.CLAIMED, (clean(occurrence.source), clean(occurrence.key)))
         return row_decoder.start_row(rows[0]) if rows else None
 
+    async def triggers(self) -> Sequence[EnabledTrigger]:
+        return [EnabledTrigger(*row) for row in await self._rows(self._sql.TRIGGERS)]
+
+    async def enable(self, trigger: EnabledTrigger) -> None:
+        row = tuple(getattr(trigger, name) for name in trigger.__struct_fields__)
+        await self._transact(lambda again: self._transactions.change("PUT_TRIGGER", row))
+
+    async def disable(self, name: str) -> None:
+        await self._transact(lambda again: self._transactions.change("DROP_TRIGGER", (name,)))
+
+    async def move_trigger(self, name: str, cursor: float, to: float) -> None:
+        await self._transact(lambda again: self._transactions.change("MOVE_TRIGGER", (to, name, cursor)))
+
+    async def under_way(self) -> Sequence[tuple[str, str, str]]:
+        return [(lane, run, status) for lane, run, status in await self._rows(self._sql.UNDER_WAY)]
+
     async def beat(self, process: Process) -> None:
         self.process = process.id
-        if self._is_ready():
-            await self._transact(lambda again: self._transactions.beat(process))
+        await self._transact(lambda again: self._transactions.beat(process))
 
     async def leave(self, process: str) -> None:
-        if self._is_ready():
-            await self._transact(lambda again: self._transactions.leave(process))
+        await self._transact(lambda again: self._transactions.leave(process))
 
     async def processes(self) -> Sequence[Process]:
-        if not self._is_ready():
-            return ()
         return [row_decoder.process(row) for row in await self._rows(self._sql.PROCESSES)]
-
-    def _is_ready(self) -> bool:
-        """Tell whether a process may report itself: this must not create or migrate a file."""
-        return True
 
     async def due(self, now: float) -> Sequence[str]:
         return [row_decoder.readable_id(run) for (run,) in await self._rows(self._sql.DUE, (now,))]
@@ -258,13 +269,19 @@ class SqlStore(ABC):
             rows = await self._rows(self._sql.QUESTIONS_OF_RUN, (self._now(), run))
         return [row_decoder.question(row) for row in rows]
 
-    async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
-        rows = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), limit))
+    async def oldest_questions(
+        self, limit: int, after: tuple[float, str, str] | None = None
+    ) -> tuple[Sequence[Question], int]:
+        place = after or (-inf, "", "")
+        rows = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), place[0], *place, limit))
         questions = [row_decoder.question(row) for row in rows]
-        if len(questions) < limit:
-            return questions, len(questions)
-        counted = await self._rows(self._sql.COUNT_QUESTIONS, (self._now(),))
+        if after is None and len(questions) < limit:
+            return questions, min(len(questions), contract.MOST_QUESTIONS + 1)
+        counted = await self._rows(self._sql.COUNT_QUESTIONS, (self._now(), contract.MOST_QUESTIONS + 1))
         return questions, int(counted[0][0])
+
+    async def expiring(self, since: float, until: float) -> Sequence[str]:
+        return [run for (run,) in await self._rows(self._sql.EXPIRING, (since, until, _MOST_EXPIRING))]
 
     async def answers(self, run: str) -> Sequence[Answer]:
         return [row_decoder.answer(run, row, self._seal) for row in await self._rows(self._sql.ANSWERS, (run,))]

@@ -35,6 +35,15 @@ COUNTED = ", ".join(
     f"count(CASE WHEN r.until IS NULL{condition} THEN 1 END)"
     for condition in ("", " AND r.status = 'completed'", " AND r.status = 'failed'")
 )
+COSTS = """
+    coalesce(sum(CASE
+        WHEN r.status IN ('completed', 'failed', 'cancelled', 'expired') OR r.expires_at < ?
+            THEN CASE WHEN t.written_at IS NULL THEN 0.0 ELSE coalesce(t.total_cost, r.reserved, 0.0) END
+        WHEN t.total_cost > coalesce(r.reserved, 0.0) THEN t.total_cost
+        ELSE coalesce(r.reserved, 0.0) END), 0.0)
+"""
+"""The cost of ended runs, and the most that the others may cost. Takes the time as of which waits have expired."""
+PERIOD = "WHERE r.created_at >= ? AND (? = '' OR r.source = ?)"
 
 
 class Statements(ABC):
@@ -67,6 +76,10 @@ class Statements(ABC):
     SPENT: str
     """Selects the sum of the known costs of the runs that were started between two times, the number of those whose
     cost is not known, and the numbers of all, completed and failed ones without tries."""
+    SPENDING: str
+    """Selects `COSTS` of the runs of `PERIOD`."""
+    LOCK_ADMISSION = "SELECT ?"
+    """Lets one transaction at a time admit runs by what the name stands for; a transaction of SQLite is alone."""
     WAITED = """
         SELECT q.asked_at, j.at - q.asked_at FROM runs r CROSS JOIN journal j CROSS JOIN questions q
         WHERE r.id IN (SELECT run FROM questions WHERE asked_at >= ?) AND {of_run} AND j.kind = 'ask' AND j.state = 'ok'
@@ -96,6 +109,10 @@ class Statements(ABC):
     PUT_BLOB = "INSERT INTO blobs (sha256, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
     TEXT = "SELECT body FROM blobs WHERE sha256 = ?"
 
+    EXPIRING = """
+        SELECT id FROM runs WHERE status IN ('paused', 'awaiting_input') AND expires_at >= ? AND expires_at < ?
+        ORDER BY expires_at LIMIT ?
+    """
     STATE_OF_RUN: str
     """Selects the status of a run, which then does not change until the transaction ends."""
     SET_STATUS = """
@@ -150,8 +167,11 @@ class Statements(ABC):
     STATE_OF_QUESTION = "SELECT state, hash, answer, seal FROM questions WHERE run = ? AND path = ?"
     QUESTION = f"SELECT {QUESTION_COLUMNS} FROM questions q JOIN runs r ON r.id = q.run WHERE q.run = ? AND q.path = ?"
     QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
-    OLDEST_QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path LIMIT ?"
-    COUNT_QUESTIONS = f"SELECT count(*) {_OF_OPEN}"
+    OLDEST_QUESTIONS = f"""
+        {_OPEN} AND q.asked_at >= ? AND (q.asked_at, q.run, q.path) > (?, ?, ?)
+        ORDER BY q.asked_at, q.run, q.path LIMIT ?
+    """
+    COUNT_QUESTIONS = f"SELECT count(*) FROM (SELECT 1 {_OF_OPEN} LIMIT ?) AS counted"
     QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
     ASKED = f"""
         SELECT {QUESTION_COLUMNS}, q.seal FROM questions q JOIN runs r ON r.id = q.run
@@ -186,6 +206,31 @@ class Statements(ABC):
         SELECT source, key, request, due, at, state, reason, run FROM starts
         WHERE (? = '' OR source = ?) AND (? = '' OR state = ?) ORDER BY at DESC, key DESC LIMIT ?
     """
+    TRIGGERS = "SELECT name, digest, authority, cursor, enabled_at, enabled_by, seal FROM triggers ORDER BY name"
+    PUT_TRIGGER = """
+        INSERT INTO triggers (name, digest, authority, cursor, enabled_at, enabled_by, seal)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, authority = excluded.authority,
+            cursor = excluded.cursor, enabled_at = excluded.enabled_at, enabled_by = excluded.enabled_by,
+            seal = excluded.seal
+    """
+    DROP_TRIGGER = "DELETE FROM triggers WHERE name = ?"
+    HELD_TRIGGER = "SELECT seal, cursor FROM triggers WHERE name = ?"
+    """The row does not change until the transaction ends."""
+    MOVE_TRIGGER = "UPDATE triggers SET cursor = ? WHERE name = ? AND cursor = ?"
+    UNENDED_OF = """
+        SELECT id, status FROM runs WHERE source = ? AND (
+            status IN ('pending', 'running')
+            OR (status IN ('paused', 'awaiting_input') AND (expires_at IS NULL OR expires_at >= ?))
+        )
+        ORDER BY created_at, n
+    """
+    UNDER_WAY = """
+        SELECT lane, id, status FROM runs WHERE lane IS NOT NULL AND status IN ('pending', 'running')
+        ORDER BY lane, created_at, n
+    """
+    COMMITTED: str
+    """The dollars that the runs of a source since a time have cost, or may still cost."""
     PUT_PROCESS = """
         INSERT INTO processes (
             id, kind, host, pid, version, queue, started_at, seen_at, slots, driving, state, reason
@@ -208,6 +253,16 @@ class Statements(ABC):
     def __init_subclass__(cls) -> None:
         for name, which in _OF_RUNS.items():
             setattr(cls, name, f"{cls.RUNS} {which}")
+        cls.COMMITTED = f"""
+            SELECT coalesce(sum(
+                CASE WHEN cost < most AND (cost < 0 OR status NOT IN ('completed', 'failed', 'cancelled')) THEN most
+                WHEN cost < 0 THEN 0.0 ELSE cost END
+            ), 0.0)
+            FROM (
+                SELECT r.status AS status, coalesce(r.reserved, 0.0) AS most, {cls.LAST_COST} AS cost
+                FROM runs r WHERE r.source = ? AND r.created_at >= ?
+            ) t
+        """
         for name in [name for name in dir(cls) if name.isupper()]:
             setattr(cls, name, cls.translate(getattr(cls, name)))
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, Status
-from quire.errors import BrokenSeal, StoreError
+from quire.errors import BrokenSeal, LimitReached, StoreError
 from quire.stores import contract, row_decoder, rows
 from quire.stores.row_decoder import Row
 from quire.stores.rows import Blobs, Cells, Encoded, JournalEnd, OwnedRun, encode_batch
@@ -142,6 +142,8 @@ class Transactions:
             start = row_decoder.start_row(earlier)
             return start, again and start.at == claim.at and start.run in (claim.run, "")
         reason = (yield from admit(sql)) if admit is not None else ""
+        if reason and claim.source == "id":
+            raise LimitReached(f"not started: {reason}")  # the caller learns it, and may use the key again
         if reason:
             claim = replace(claim, state="skipped", reason=clean(reason), run="")
             yield sql.SET_CLAIM, (claim.state, claim.reason, claim.run, *place)
@@ -149,9 +151,13 @@ class Transactions:
             yield from self.create(new, again=again)
         return claim, True
 
-    def create(self, new: EncodedRun, *, again: bool) -> Steps[None]:
-        """Create a run, with its history if there is one. Raises `StoreError` if the id is taken."""
+    def create(self, new: EncodedRun, admit: Admit | None = None, *, again: bool) -> Steps[None]:
+        """Create a run, with its history if there is one. Raises `StoreError` if the id is taken, and `LimitReached`
+        with the reason of `admit`."""
         sql, seal, id = self._sql, self._seal, str(new.columns[0])
+        # A run that an attempt before has created must not count against itself.
+        if admit is not None and not (again and (yield sql.MADE, (id,))) and (reason := (yield from admit(sql))):
+            raise LimitReached(f"not started: {reason}")
         made = yield sql.NEW_RUN, new.columns
         if not made:
             if again and (yield sql.MADE, (id,)) == [new.columns[1:5]]:
@@ -179,6 +185,10 @@ class Transactions:
         )
         for batch in batches:
             yield Append(held, batch, history.updated_at)
+
+    def change(self, statement: str, parameters: Sequence[object]) -> Steps[None]:
+        """Perform a statement by its name."""
+        yield getattr(self._sql, statement), parameters
 
     def beat(self, process: Process) -> Steps[None]:
         """Report a process, and forget those that were not seen for an hour."""

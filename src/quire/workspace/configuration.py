@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
+from quire.engine.premises import smallest
 from quire.errors import BadConfiguration
 from quire.models.choose import ModelSettings
 from quire.patterns import late_pattern
@@ -21,6 +22,7 @@ from quire.source import open_text, read_bytes, real_path
 from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, find_workspace, has_table, user_space
 from quire.workspace.settings import (
     AgentSettings,
+    BudgetSettings,
     Durability,
     OnUncertain,
     RunSettings,
@@ -34,6 +36,7 @@ from quire.workspace.settings import (
 )
 from quire.workspace.tables import (
     Table,
+    read_budgets,
     read_cluster,
     read_mark,
     read_notify,
@@ -43,6 +46,7 @@ from quire.workspace.tables import (
     read_sandbox,
     read_serve,
     read_spawn,
+    read_trigger,
     read_webhook,
     server_of_one_file,
     whole_table,
@@ -139,11 +143,13 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         agents=agents,
         playbooks=merged.playbooks,
         spawn=merged.spawn,
+        budgets=BudgetSettings(*map(smallest, astuple(users.budgets), astuple(requests.budgets))),
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
         serve=replace(users.serve, listeners=merged.serve.listeners),
         webhooks=users.webhooks,
+        triggers=merged.triggers,
         notify=users.notify,
         http=users.http,
         assume=merged.assume,
@@ -268,8 +274,8 @@ def _tables(file: _File, problems: list[str]) -> dict[str, object]:
 
 
 def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int = 2) -> dict[str, object]:
-    """Merge two files key by key down to `[models.providers]`; a provider, an agent and the settings of a playbook are
-    each taken whole from one file.
+    """Merge two files key by key down to `[models.providers]`; a provider, an agent, a trigger and the settings of a
+    playbook are each taken whole from one file.
 
     Otherwise a workspace could combine its own `base_url` with the user's `api_key_env`.
     """
@@ -277,7 +283,7 @@ def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int =
     for key, value in over.items():
         below = merged.get(key)
         if depth and isinstance(value, dict) and isinstance(below, dict):
-            merged[key] = _merge(below, value, 0 if key in ("agents", "playbooks") else depth - 1)
+            merged[key] = _merge(below, value, 0 if key in ("agents", "playbooks", "triggers") else depth - 1)
         else:
             merged[key] = value
     return merged
@@ -309,11 +315,13 @@ def _settings(
         agents=agents,
         playbooks={name: read_playbook(table) for name, table in top.tables("playbooks").items()},
         spawn=read_spawn(top.table("safety")),
+        budgets=read_budgets(top.table("budgets")),
         pipelines=read_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=read_sandbox(top.table("sandbox")),
         serve=read_serve(top.table("serve")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
+        triggers={name: read_trigger(table) for name, table in top.tables("triggers").items()},
         notify=read_notify(top.table("notify")) if "notify" in top.data else None,
         http=_http(top.tables("http")),
         assume=top.table("assume").all_sizes(),
@@ -359,6 +367,8 @@ def _runs(table: Table) -> RunSettings:
         context_budget=table.count("context_budget"),
         pure_work=default.pure_work if pure_work is None else pure_work,
         reply_tokens=table.positive("reply_tokens") or default.reply_tokens,
+        keep=table.duration("keep"),
+        keep_failed=table.duration("keep_failed"),
     )
 
 

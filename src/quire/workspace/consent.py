@@ -256,6 +256,8 @@ def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
             f"choose for the playbook {_shown(name)}: {_shown(masked(str(playbook)))}",
             ["playbook", name, str(playbook)],
         )
+    for name, trigger in sorted(table_in(own, "triggers").items()):
+        yield f"offer the trigger {_shown(name)}: {_shown(masked(str(trigger)))}", ["trigger", name, str(trigger)]
     for table in ("trust", "store", "cluster"):
         # Holding runs to the lock asks for nothing: it only refuses.
         if fields := {key: text for key, text in _texts(table_in(own, table)).items() if key != "locked"}:

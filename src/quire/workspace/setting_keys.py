@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.plan.vocabulary import REASONING
-from quire.workspace.settings import NOTIFY_EVENTS, ROLES, WEBHOOK_EVENTS, WEBHOOK_TEXTS
+from quire.workspace.settings import NOTIFY_EVENTS, ROLES, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -24,13 +24,19 @@ _FORMS = {
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
     "flag": "trusted private enabled tls documents locked different_approver",
-    "duration": "timeout expiry heartbeat",
-    "amount": "input output",
+    "duration": "timeout expiry heartbeat every keep keep_failed",
+    "amount": "input output budget day_budget",
     "temperature": "temperature",
     "date": "date",
     "headers": "headers",
 }
 """The forms of values that are not text, with the last parts of the keys that take them."""
+_OTHER_FORMS = {
+    "assume.NAME": "size",
+    "triggers.NAME.window": "duration",
+    "triggers.NAME.inputs": "values",
+    **dict.fromkeys(("budgets.run", "budgets.day", "budgets.month"), "amount"),
+}
 
 
 class SettingKey(Struct, frozen=True):
@@ -54,9 +60,9 @@ class SettingKey(Struct, frozen=True):
     @property
     def form(self) -> str:
         """How its value is written: `text`, `size` or one of `_FORMS`."""
-        if self.key == "assume.NAME":
-            return "size"
-        return next((form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text")
+        return _OTHER_FORMS.get(self.key) or next(
+            (form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text"
+        )
 
     @property
     def text(self) -> str:
@@ -225,6 +231,12 @@ SETTING_KEYS = (
         ),
     ),
     SettingKey(
+        "runs.keep",
+        "for ever",
+        "how long servers and workers keep runs that completed, expired or were cancelled",
+    ),
+    SettingKey("runs.keep_failed", "for ever", "the same for failed runs"),
+    SettingKey(
         "assume.NAME",
         "none",
         'the [size of an input](#assumed-sizes) for which bounds are shown as well: a number, or a text like `"40 KB"`',
@@ -275,6 +287,13 @@ SETTING_KEYS = (
         "safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deeply for_each and parallel may nest; 0 for no limit"
     ),
     SettingKey(
+        "budgets.run",
+        "none",
+        "dollars that a run without `--budget` may cost; in each table a workspace can only lower what you set",
+    ),
+    SettingKey("budgets.day", "none", "dollars for all runs of a store that are started on one day, in UTC"),
+    SettingKey("budgets.month", "none", "the same for a month"),
+    SettingKey(
         "sandbox.memory",
         "`4096`",
         (
@@ -310,6 +329,25 @@ SETTING_KEYS = (
         "a program and its arguments that are [told](#notify) when a run waits or ends; only in your own file",
     ),
     SettingKey("notify.events", "all", "`run.waiting`, `run.completed`, `run.failed`", words=NOTIFY_EVENTS),
+    SettingKey("triggers.NAME.run", "needed", "the document of a trigger, as `quire run` takes it; in either file"),
+    SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; either this or `every`'),
+    SettingKey("triggers.NAME.every", "–", "or an interval: it fires at the multiples since 1970"),
+    SettingKey("triggers.NAME.zone", '`"UTC"`', 'the time zone of `cron`, as in `"Europe/Berlin"`'),
+    SettingKey("triggers.NAME.inputs", "none", 'inputs of the run: values, or `{expr = "…"}` over `due`'),
+    SettingKey("triggers.NAME.when", "always", "an expression over the same names: false skips the run"),
+    SettingKey("triggers.NAME.budget", "none", "dollars of one run; needed where a model has a price"),
+    SettingKey("triggers.NAME.day_budget", "none", "dollars of all its runs of a day, in UTC"),
+    *(
+        SettingKey(f"triggers.NAME.{name}", f'`"{TRIGGER_WORDS[name][0]}"`', meaning, words=TRIGGER_WORDS[name])
+        for name, meaning in {
+            "catch_up": "runs after an outage: for the last occurrence, for `all` or for `none`",
+            "overlap": "the rule while an earlier run of it is under way",
+            "questions": "wait for a person, or take their `default` as under `--unattended`",
+        }.items()
+    ),
+    SettingKey("triggers.NAME.window", '`"24h"`', "the delay with which an occurrence may still start"),
+    SettingKey("triggers.NAME.allow", "`[]`", "tools to grant to its runs", names="tool"),
+    SettingKey("triggers.NAME.model", "that of the document or the settings", "the model of its runs", names="model"),
     SettingKey(
         "prompts.folders",
         "`[]`",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -63,6 +64,9 @@ class RunSettings(Struct, frozen=True):
     """How much a run may compute between its effects, in units of `quire.engine.premises`."""
     reply_tokens: int = REPLY_TOKENS
     """Tokens of one reply of a model, where its agent or tier does not set `max_tokens`."""
+    keep: float | None = None
+    """Seconds for which servers and workers keep a run that has ended, but not failed; None for ever."""
+    keep_failed: float | None = None
 
 
 class TrustSettings(Struct, frozen=True):
@@ -111,6 +115,16 @@ class SandboxSettings(Struct, frozen=True):
     processes: int = 2048
     file: int = 4096
     """MB of one file that it writes."""
+
+
+class BudgetSettings(Struct, frozen=True):
+    """The table `[budgets]`, in dollars; None for no limit. Of two files the smaller amount counts."""
+
+    run: float | None = None
+    """The budget of a run that names none."""
+    day: float | None = None
+    """The most for all runs that the store has of a day, in UTC."""
+    month: float | None = None
 
 
 class PipelineEntry(Struct, frozen=True):
@@ -187,7 +201,7 @@ class ServerMark(Struct, frozen=True):
     """True if its results must not leave."""
 
 
-NOTIFY_EVENTS = ("run.waiting", "run.completed", "run.failed")
+NOTIFY_EVENTS = ("run.waiting", "run.completed", "run.failed", "trigger.refused")
 
 
 class NotifySettings(Struct, frozen=True):
@@ -195,6 +209,33 @@ class NotifySettings(Struct, frozen=True):
 
     command: tuple[str, ...]
     events: tuple[str, ...] = NOTIFY_EVENTS
+
+
+TRIGGER_WORDS = {
+    "catch_up": ("once", "all", "none"),
+    "overlap": ("skip", "queue", "allow"),
+    "questions": ("park", "default"),
+}
+
+
+class TriggerSettings(Struct, frozen=True, omit_defaults=True):
+    """A table `[triggers.NAME]`, with exactly one source. Nothing starts until the user enables it as it is."""
+
+    run: str = ""
+    cron: str = ""
+    every: float | None = None
+    zone: str = "UTC"
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    """Values, or `{"expr": TEXT}`."""
+    when: str = ""
+    budget: float | None = None
+    day_budget: float | None = None
+    catch_up: str = "once"
+    window: float = 86_400.0
+    overlap: str = "skip"
+    questions: str = "park"
+    allow: tuple[str, ...] = ()
+    model: str | None = None
 
 
 class Excess(Struct, frozen=True):
@@ -227,11 +268,13 @@ class Settings(Struct, frozen=True):
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     playbooks: Mapping[str, PlaybookSettings] = field(default_factory=dict)
     spawn: SpawnSettings = SpawnSettings()
+    budgets: BudgetSettings = BudgetSettings()
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
     serve: ServeSettings = ServeSettings()
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    triggers: Mapping[str, TriggerSettings] = field(default_factory=dict)
     notify: NotifySettings | None = None
     http: tuple[HostHeaders, ...] = ()
     """Headers that the user adds to requests; read from the user's own file only."""
@@ -284,7 +327,7 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
     folder = merged.workspace.folder
     over = {excess.key for excess in merged.excess}
     runs = merged.runs
-    for key in ("durability", "on_uncertain", "expiry", "context_budget", "reply_tokens"):
+    for key in ("durability", "on_uncertain", "expiry", "context_budget", "reply_tokens", "keep", "keep_failed"):
         if f"runs.{key}" in over:
             runs = replace(runs, **{key: getattr(own.runs, key)})
     spawn = merged.spawn
@@ -351,10 +394,12 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
         # None means for ever.
         "expiry": mine.expiry is not None and (settings.expiry is None or settings.expiry > mine.expiry),
         "context_budget": (settings.context_budget or 0) > (mine.context_budget or 0),
+        "keep": (settings.keep or inf) < (mine.keep or inf),
+        "keep_failed": (settings.keep_failed or inf) < (mine.keep_failed or inf),
     }
     for key, is_weaker in weaker.items():
-        if key in stated and is_weaker and key in requested:
-            line = f"set [runs] {key} = {requested[key]}, where you have {stated[key]}"
+        if is_weaker and key in requested and (key in stated or key.startswith("keep")):
+            line = f"set [runs] {key} = {requested[key]}, where you have {stated.get(key, 'no limit')}"
             yield Excess("limit", f"runs.{key}", str(requested[key]), line)
 
 

@@ -10,16 +10,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
 from quire.patterns import late_pattern
+from quire.values import InvalidValue, encode
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
     NOTIFY_EVENTS,
     ROLES,
+    TRIGGER_WORDS,
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
+    BudgetSettings,
     ClusterSettings,
     NotifySettings,
     PipelineEntry,
@@ -29,6 +32,7 @@ from quire.workspace.settings import (
     ServeSettings,
     SpawnSettings,
     TemporalAccess,
+    TriggerSettings,
     WebhookSettings,
     table_in,
 )
@@ -42,6 +46,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=str)
 P = ParamSpec("P")
 
+_TRIGGER = late_pattern(r"[A-Za-z0-9_-]{1,60}")
 _WEBHOOK_URL = late_pattern(r"https?://[^/\s]+(/\S*)?")
 
 
@@ -115,6 +120,9 @@ class Table(Struct):
         self._wrong(key, "a table", value)
         return Table(self.file, name, {}, self.problems)
 
+    def values(self, key: str) -> Mapping[str, object] | None:
+        return self._take(key, "a table of JSON values", _values)
+
     def tables(self, key: str) -> dict[str, Table]:
         """Return the tables of a table whose keys are chosen by the user."""
         outer = self.table(key)
@@ -161,6 +169,14 @@ def _texts(value: object) -> tuple[str, ...] | None:
     if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
         return tuple(value)
     return None
+
+
+def _values(value: object) -> Mapping[str, object] | None:
+    try:
+        encode(value)  # type: ignore[arg-type]  # it says whether the value is JSON: a date is not
+    except InvalidValue:
+        return None
+    return value if isinstance(value, Mapping) else None
 
 
 def _amount(value: object) -> float | None:
@@ -346,6 +362,37 @@ def read_notify(table: Table) -> NotifySettings | None:
         table.wrong("needs a command: a list with a program and its arguments")
     events = _some_of(table, "events", NOTIFY_EVENTS)
     return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
+
+
+SOURCES = ("cron", "every")
+"""The keys of a trigger that say when it fires."""
+
+
+@whole_table
+def read_trigger(table: Table) -> TriggerSettings:
+    """Read a table `[triggers.NAME]`."""
+    if not _TRIGGER.fullmatch(table.name.rpartition(".")[2]):
+        table.wrong("a name has at most 60 letters, digits, - and _")
+    if "run" not in table.data or len([key for key in SOURCES if key in table.data]) != 1:
+        table.wrong(f"needs run, the document, and one of {', '.join(SOURCES)}")
+    given = {
+        **{key: table.text(key) for key in ("run", "cron", "zone", "when", "model")},
+        **{key: table.duration(key) for key in ("every", "window")},
+        **{key: table.amount(key) for key in ("budget", "day_budget")},
+        **{key: table.choice(key, words) for key, words in TRIGGER_WORDS.items()},
+        "inputs": table.values("inputs"),
+        "allow": table.texts("allow"),
+    }
+    trigger = convert({key: value for key, value in given.items() if value is not None}, TriggerSettings)
+    if trigger.every is not None and trigger.every % 1:
+        table.wrong("every: whole seconds, 1 s or more")
+    return trigger
+
+
+@whole_table
+def read_budgets(table: Table) -> BudgetSettings:
+    """Read the table `[budgets]`."""
+    return BudgetSettings(table.amount("run"), table.amount("day"), table.amount("month"))
 
 
 @whole_table

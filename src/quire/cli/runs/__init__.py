@@ -19,9 +19,9 @@ from quire.cli.options import require_text
 from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import columns, look_at_runs, perform, tell, with_runtime, write_json, write_lines, write_text
 from quire.cli.verbs import RUNS
-from quire.engine.records import Status
+from quire.engine.records import WAITING, Status
 from quire.errors import JournalMismatch, NoSuchRun, RunState
-from quire.wording import counted, did_you_mean, nearest
+from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
@@ -173,7 +173,8 @@ async def _list(runs: StoredRuns, status: str | None, limit: int, page: int, sor
     if as_json:
         write_json([row_data(row) for row in rows])
     elif rows:
-        asking = {question.run for question in await runs.store.questions()}
+        waiting = [row.id for row in rows if row.status in (*WAITING, Status.RUNNING)]
+        asking = {run for run in waiting if await runs.store.questions(run)}
         write_lines(run_table(rows, time.time(), asking, columns()))
         if len(rows) == limit or page > 1:
             _count(await runs.store.count(filters), limit, page, len(rows))
@@ -186,6 +187,7 @@ async def _list(runs: StoredRuns, status: str | None, limit: int, page: int, sor
 
 def _add_up(by: str | None, status: str | None, as_json: bool) -> None:
     """Print runs in groups, or the runs of each of the last days."""
+    from quire.cli.inbox import open_questions
     from quire.display.text import money, short, table
     from quire.operations.run_list import group_runs, pulse
 
@@ -197,7 +199,7 @@ def _add_up(by: str | None, status: str | None, as_json: bool) -> None:
         cells = [[short(str(row.get(name, "")), 48) for name in names] + [money(row["cost"])] for row in rows]
         write_lines(table(cells, [*map(str.upper, names), "COST"]))
     if not as_json and (not rows or not by):
-        tell("no runs" if by else f"{counted(data['waiting'], 'open question')}")
+        tell("no runs" if by else f"{open_questions(data['waiting'])}")
 
 
 _GROUP, _DAY = ("count", "title", "document", "kind", "message"), ("day", "runs", "completed", "failed")

@@ -68,6 +68,7 @@ class Drive:
         self._terms = terms
         self._root = Branch()
         self._still = asyncio.Event()
+        self._wake_at: float | None = None
         self._report = report
         self._warnings = tuple(warnings)
         self._proven = proven
@@ -90,9 +91,9 @@ class Drive:
         the order of a replay is another one."""
         self._walker.progress = progress
 
-    def stop(self) -> None:
-        """Park the run as soon as its running effects have been recorded."""
-        self._walker.stopping = True
+    def stop(self, wake_at: float | None = None) -> None:
+        """Park the run as soon as its running effects have been recorded, until a time if one is given."""
+        self._walker.stopping, self._wake_at = True, wake_at
 
     async def until_rest(self, walk: Walk, opening: Batch) -> DriveResult:
         """Drive until no branch moves. `opening` is the first write of the drive."""
@@ -231,7 +232,7 @@ class Drive:
         # The place where it stopped, not the one that a concurrent branch reached: a resume passes just that boundary.
         position = self._walker.stopped_label or self._ledger.position
         self._ledger.feed.say("run_paused", label=position)
-        await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, self._expires()))
+        await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, self._expires(), self._wake_at))
         return DriveResult(Status.PAUSED, position)
 
     async def _abandon(self) -> None:
@@ -242,9 +243,9 @@ class Drive:
         with contextlib.suppress(QuireError):
             # One try only: a caller that stops the run at once does not wait for a lock.
             self._ledger.closed = True
-            await self._ledger.open(
-                Batch(update=RunUpdate(Status.PAUSED, self._ledger.position, expires_at=self._expires()))
-            )
+            position, expires_at = self._ledger.position, self._expires()
+            update = RunUpdate(Status.PAUSED, position, expires_at=expires_at, wake_at=self._wake_at)
+            await self._ledger.open(Batch(update=update))
 
     def _expires(self) -> float | None:
         return None if self._terms.expiry is None else self._clock.now() + self._terms.expiry

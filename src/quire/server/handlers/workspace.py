@@ -18,7 +18,7 @@ from quire.display.document_json import document_row
 from quire.display.inbox_json import differing_inputs, group_of, letter_data
 from quire.display.workspace_json import models_data, running_data, stopped_data, trust_data
 from quire.engine.records import Status
-from quire.errors import CannotStart, QuireError
+from quire.errors import QuireError
 from quire.operations.field_types import (
     Input,
     Limit,
@@ -39,6 +39,8 @@ from quire.operations.questions import listed, rows_of
 from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
+from quire.runs.ticker import is_recent
+from quire.stores.contract import MOST_QUESTIONS
 from quire.stores.run_pages import RunFilters
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
@@ -62,8 +64,6 @@ LETTER = shape(run=Any, recipient=Any, text=Any, at=Any)
 FINDING = shape(what=Name, state=Annotated[str, words("ok", "missing", "problem")], detail=Text)
 WEBHOOK = shape(name=Name, host=Any, events=Any, waiting=Seq, arrived=Seq, lost=Seq)
 DAY = 86_400.0
-MOST_QUESTIONS = 2000
-"""The oldest open questions that are read and put into groups."""
 MOST_GROUPS = 20
 MOST_OF_GROUP = 20
 MOST_STOPPED = 20
@@ -272,7 +272,7 @@ async def _store(site: Site) -> dict[str, Value]:
 
 
 async def _cluster(site: Site) -> dict[str, Value]:
-    from quire.cluster.client import workers_of
+    from quire.cluster.client import connect
 
     where = site.runtime.settings.cluster
     data: dict[str, Value] = {
@@ -281,17 +281,18 @@ async def _cluster(site: Site) -> dict[str, Value]:
         "task_queue": where.task_queue,
     }
     try:
-        workers = await workers_of(where, SECONDS_FOR_CLUSTER)
+        await connect(where, SECONDS_FOR_CLUSTER)
         data["workers"] = [
             {
-                "identity": worker.identity,
-                "seen_at": worker.seen_at,
-                "state": "unfit" if worker.unfit else "fit",
-                "reason": worker.unfit or None,
+                "identity": f"quire {process.pid}@{process.host}",
+                "seen_at": process.seen_at,
+                "state": process.state,
+                "reason": process.reason or None,
             }
-            for worker in workers
+            for process in await site.runtime.store.processes()
+            if process.queue == where.task_queue and is_recent(process, time.time())
         ]
-    except CannotStart as error:
+    except QuireError as error:
         data["problem"] = str(error)
     return data
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from quire.errors import StoreError
 from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, PINS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS
-from quire.stores.statements import COUNTED, WORDS, Statements
+from quire.stores.statements import COSTS, COUNTED, PERIOD, WORDS, Statements
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -75,6 +75,10 @@ class PostgresStatements(Statements):
         FROM runs r LEFT JOIN LATERAL (SELECT place, total_cost {_LAST_ROW}) t ON TRUE
         WHERE r.created_at >= ? AND r.created_at < ?
     """
+    SPENDING = (
+        f"SELECT {COSTS} FROM runs r LEFT JOIN LATERAL (SELECT written_at, total_cost {_LAST_ROW}) t ON TRUE {PERIOD}"
+    )
+    LOCK_ADMISSION = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' quire ' || ?, 0))"
     WAITED = Statements.WAITED.format(of_run="j.run = r.n")
     FORK_OF = f"""
         CASE WHEN strpos({PINS}, ?) > 0 THEN {PINS}::json #>> '{{origin,run}}' = ? ELSE FALSE END
@@ -86,6 +90,7 @@ class PostgresStatements(Statements):
     """
     NEW_RUN = f"{Statements.NEW_RUN} RETURNING n"
     CLAIM = f"{Statements.CLAIM} RETURNING 1"
+    HELD_TRIGGER = f"{Statements.HELD_TRIGGER} FOR UPDATE"
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ? FOR NO KEY UPDATE"
 
     APPEND = f"INSERT INTO journal (run, {_NAMES}) VALUES (?, {', '.join('?' * len(_COLUMNS))})"
@@ -387,6 +392,7 @@ _OPERATION: Migration = (
     "CREATE INDEX quire_runs_to_wake ON quire_runs (wake_at) WHERE wake_at IS NOT NULL",
     "CREATE INDEX quire_runs_by_lane ON quire_runs (lane, status) WHERE lane IS NOT NULL",
     "CREATE INDEX quire_runs_by_source ON quire_runs (source, created_at) WHERE source IS NOT NULL",
+    "CREATE INDEX quire_runs_that_wait ON quire_runs (expires_at) WHERE status IN ('paused', 'awaiting_input')",
 )
 """Claims of occurrences, triggers that are enabled, live processes, and copies of sealed pins for queries."""
 

@@ -20,7 +20,7 @@ from quire.patterns import late_pattern
 from quire.stores import rows
 from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, PINS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS, PLACE_BITS
-from quire.stores.statements import COUNTED, WORDS, Statements
+from quire.stores.statements import COSTS, COUNTED, PERIOD, WORDS, Statements
 
 # Only constants of this package are put together here, never values.
 # ruff: noqa: S608
@@ -52,6 +52,7 @@ class SqliteStatements(Statements):
         SELECT coalesce(sum(t.total_cost), 0.0), count(CASE WHEN t.id AND t.total_cost IS NULL THEN 1 END), {COUNTED}
         FROM runs r LEFT JOIN journal t ON t.id = {_LAST_ROW} WHERE r.created_at >= ? AND r.created_at < ?
     """
+    SPENDING = f"SELECT {COSTS} FROM runs r LEFT JOIN journal t ON t.id = {_LAST_ROW} {PERIOD}"
     WAITED = Statements.WAITED.format(of_run=f"j.id BETWEEN {_FIRST} AND {_LAST}")
     RUNNING = "SELECT r.id FROM runs r WHERE r.status = 'running' ORDER BY r.created_at DESC, r.n DESC"
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ?"
@@ -294,6 +295,7 @@ _OPERATION: Migration = (
     "CREATE INDEX runs_to_wake ON runs (wake_at) WHERE wake_at IS NOT NULL",
     "CREATE INDEX runs_by_lane ON runs (lane, status) WHERE lane IS NOT NULL",
     "CREATE INDEX runs_by_source ON runs (source, created_at) WHERE source IS NOT NULL",
+    "CREATE INDEX runs_that_wait ON runs (expires_at) WHERE status IN ('paused', 'awaiting_input')",
 )
 """Claims of occurrences, triggers that are enabled, live processes, and copies of sealed pins for queries."""
 

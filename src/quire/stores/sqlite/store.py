@@ -28,6 +28,7 @@ from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import encode
 
 if TYPE_CHECKING:
+    from quire.stores.occurrences import Process
     from quire.stores.rows import OwnedRun
     from quire.stores.run_pages import Condition
     from quire.stores.sqlite.writer import OwnerLocks, Writer
@@ -143,8 +144,9 @@ class SqliteStore(SqlStore):
                 return WriteResult(bool(cancel), bool(waiting))
         raise contract.fenced(held.run)
 
-    def _is_ready(self) -> bool:
-        return self._database.is_current()
+    async def beat(self, process: Process) -> None:
+        if self._database.is_current():  # a report alone neither creates nor migrates a file
+            await super().beat(process)
 
     async def _settle(self) -> None:
         self._flush()

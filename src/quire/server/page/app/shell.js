@@ -10,6 +10,7 @@ import { Icon } from "./parts/icon.js";
 import { useResource } from "./resource.js";
 import { go, Link, place, title } from "./router.js";
 import { ended } from "./session.js";
+import { upTo } from "./words.js";
 
 /** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys" | "more">} */
 const open = signal("");
@@ -77,7 +78,7 @@ export function Shell({ children, workspace }) {
 function useTabTitle(waiting = 0) {
   const name = title.value;
   useEffect(() => {
-    document.title = `${waiting ? `(${waiting}) ` : ""}${name ? `${name} · ` : ""}Quire`;
+    document.title = `${waiting ? `(${upTo(waiting)}) ` : ""}${name ? `${name} · ` : ""}Quire`;
   }, [name, waiting]);
 }
 
@@ -155,7 +156,8 @@ function Rail({ path, waiting, workspace }) {
       <li>
         <${Link} to=${to} class="rail-link" title=${name} aria-current=${here ? "page" : undefined}>
           <${Icon} name=${icon} /><span>${name}</span>
-          ${to === "/" && waiting > 0 && html`<b class="count" aria-label="${waiting} open questions">${waiting}</b>`}
+          ${to === "/" && waiting > 0 &&
+            html`<b class="count" aria-label="${upTo(waiting)} open questions">${upTo(waiting)}</b>`}
         </${Link}>
       </li>
     `;

@@ -83,6 +83,11 @@ export function plural(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
+/** A number of open questions: the server counts no more than one beyond a thousand. @param {number} count */
+export function upTo(count) {
+  return count > 1000 ? "1,000+" : String(count);
+}
+
 /** @param {number} seconds since 1970 */
 export function moment(seconds) {
   return new Date(seconds * 1000).toLocaleString("en-GB", {

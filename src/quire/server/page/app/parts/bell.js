@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { html, signal } from "../html.js";
-import { cut, plural } from "../words.js";
+import { cut, upTo } from "../words.js";
 import { Icon } from "./icon.js";
 
 const STORED = "quire-bell";
@@ -26,7 +26,7 @@ export async function ring(waiting) {
   const last = items.at(-1);
   if (!last) return;
   // All tabs use one tag, so that a browser shows one notification.
-  const told = new Notification(`${plural(waiting, "question waits", "questions wait")} for you`, {
+  const told = new Notification(`${waiting > 1 ? `${upTo(waiting)} questions wait` : "1 question waits"} for you`, {
     body: cut(`${last.subject}: ${last.prompt}`, 160),
     tag: "quire-questions",
   });

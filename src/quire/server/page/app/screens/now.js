@@ -11,6 +11,7 @@ import { StartButton } from "../parts/start_run.js";
 import { useResource } from "../resource.js";
 import { Link, useTitle } from "../router.js";
 import { part } from "../api.js";
+import { upTo } from "../words.js";
 
 const NEWS = ["runs", "questions", "documents"];
 
@@ -77,11 +78,13 @@ function Questions({ questions, reload, children }) {
   return html`
     <section aria-labelledby="waits">
       <h2 id="waits">Waits for you${questions.total > 0 && html`
-        <span class="count tone-wait">${questions.total}</span>
+        <span class="count tone-wait">${upTo(questions.total)}</span>
       `}</h2>
       ${groups.map((group) => html`<${QuestionGroup} key=${group.key} group=${group} gone=${gone} reload=${reload} />`)}
       ${hidden > 0 &&
-        html`<p class="soft more-line">${hidden} more questions wait. They follow when these are answered.</p>`}
+        html`<p class="soft more-line">${
+          questions.total > 1000 ? "More" : `${hidden} more`
+        } questions wait. They follow when these are answered.</p>`}
       ${!questions.total && children}
     </section>
   `;

@@ -1,0 +1,88 @@
+"""`quire triggers`: list, check, enable and fire triggers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from quire.cli.stdio import perform, tell, write_json, write_lines
+from quire.cli.terminal import somebody_is_here, yes_or_no
+from quire.display.text import one_line, table
+from quire.errors import CannotStart, Refused
+from quire.runs.outcome import EXIT_FAILED, EXIT_WAITING
+
+_EXITS = {"failed": EXIT_FAILED, "awaiting_input": EXIT_WAITING, "paused": EXIT_WAITING}
+_VERBS = ("check", "enable", "disable", "fire", "fires", "tick")
+_COLUMNS = {
+    "triggers": ("name", "next", "reason", "last"),
+    "fires": ("source", "key", "state", "run", "reason"),
+    "runs": ("id", "status"),
+}
+
+
+@click.command("triggers")
+@click.argument("words", nargs=-1, metavar=f"[{'|'.join(_VERBS)}] [NAME]")
+@click.option("--accept", metavar="CODE", multiple=True, help="check, enable: accept a finding that stops other runs.")
+@click.option("--yes", is_flag=True, help="enable: do not ask.")
+@click.option("--state", type=click.Choice(["started", "skipped", "missed", "refused"]), help="fires: only these.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def command(
+    context: click.Context, words: tuple[str, ...], accept: tuple[str, ...], yes: bool, state: str | None, as_json: bool
+) -> None:
+    """Start documents at times, unattended: the tables [triggers.NAME] of quire.toml.
+
+    Without a verb: the next time and the last result of each. check: all reasons against one, and the bounds of its
+    runs (exit 6 if it is refused). enable: show the same and let it start runs; disable: not any more. fire: start a
+    run now. fires: the result of each occurrence. quire serve and quire worker start what is due; tick does it once,
+    for cron and systemd timers.
+    """
+    from quire.operations import triggers
+
+    verb, names = (words[0], words[1:]) if words and words[0] in _VERBS else ("list", words)
+    if len(names) > 1 or (verb == "tick" and names) or (verb not in ("list", "fires", "tick") and not names):
+        raise click.UsageError(f"quire triggers {verb}" + " NAME" * (verb != "tick"), context)
+    given: dict[str, Any] = {} if verb == "tick" else {"name": "".join(names)}
+    if verb == "fires":
+        given["state"] = state or ""
+    if verb in ("check", "enable"):
+        given["accept"] = list(accept)
+        data = perform(triggers.check_trigger, given)
+        if data["problems"]:
+            raise Refused("\n".join([f"trigger {names[0]} is refused:", *data["problems"]]))
+        if verb == "check" and as_json:
+            write_json(data)
+            return
+        for key in ("settings", "next", "model", "most", "may") if not as_json else ():
+            write_lines([one_line(f"{key}: {_cell(data[key])}")])
+        if verb == "check":
+            return
+        if not yes and not somebody_is_here():
+            raise CannotStart("a person enables a trigger: look at what check shows, then say --yes")
+        if not yes and not yes_or_no("Let it start runs by itself? yes or no [no]: "):
+            raise Refused(f"trigger {names[0]} is not enabled")
+        given["digest"] = data["digest"]
+    work = {"list": triggers.list_triggers, "fires": triggers.list_fires, "tick": triggers.tick_triggers}
+    operation: Any = work.get(verb) or getattr(triggers, f"{verb}_trigger")
+    data = perform(operation, given)
+    part = next((name for name in _COLUMNS if name in data), "")
+    rows, columns = (data[part], _COLUMNS[part]) if part else ([data], _COLUMNS["fires"])
+    if as_json:
+        write_json(data)
+    elif rows:
+        write_lines(table([[_cell(row[name]) for name in columns] for row in rows], [*map(str.upper, columns)]))
+    else:
+        tell("no triggers: quire.toml has no table [triggers.NAME]" if part == "triggers" else "nothing")
+    refused = Refused.exit_code if verb == "fire" and not data["run"] else 0
+    context.exit(max((_EXITS.get(run["status"], 0) for run in data.get("runs", ())), default=refused))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict) and "state" in value:
+        return one_line(f"{value['state']} {value['run'] or value['reason']}")
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {_cell(part)}" for key, part in value.items())
+    return one_line(
+        ", ".join(map(str, value)) if isinstance(value, list | tuple) else "–" if value is None else str(value)
+    )

@@ -1,0 +1,118 @@
+"""Operations on triggers: list, check, enable, disable, fire and tick; and list the claims of their occurrences.
+
+No tool of an MCP server enables a trigger: a person does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta, to_builtins
+
+from quire.operations.field_types import Input, Limit, Name, Names, Object, Text, operation, shape, words
+from quire.runs.start import new_run_id
+from quire.runs.triggers import Triggers, kind_of, source_of, time_text
+from quire.workspace.locate import account_name
+
+if TYPE_CHECKING:
+    from quire.operations.host import Host
+    from quire.values import Value
+    from quire.workspace.settings import TriggerSettings
+
+_LIST, _FIRES = shape(triggers=list[Object]), shape(fires=list[Object])
+
+
+class SomeTriggers(Input, frozen=True, kw_only=True):
+    name: Annotated[Text, Meta(description="Only this trigger.")] = ""
+
+
+class OfTrigger(Input, frozen=True, kw_only=True):
+    name: Name
+
+
+class CheckTrigger(OfTrigger, frozen=True, kw_only=True):
+    accept: Annotated[Names, Meta(description="Codes of findings that stop other runs.")] = ()
+
+
+class EnableTrigger(CheckTrigger, frozen=True, kw_only=True):
+    digest: Annotated[Name, Meta(description="That of the check which the person has seen.")]
+
+
+class ListFires(SomeTriggers, frozen=True, kw_only=True):
+    state: Annotated[
+        str, words("", "started", "skipped", "missed", "refused"), Meta(description="Only claims in this state.")
+    ] = ""
+    limit: Limit = 50
+
+
+def _next(host: Host, trigger: TriggerSettings | None, most: int) -> list[Value]:
+    times = kind_of(trigger).times(trigger, host.runtime.clock.now()) if trigger else ()
+    return [time_text(time, trigger.zone if trigger else "UTC") for time in itertools.islice(times, most)]
+
+
+@operation("The triggers with their next times and their last claims.", SomeTriggers, _LIST)
+async def list_triggers(host: Host, given: SomeTriggers) -> Value:
+    triggers = Triggers(host.runtime)
+    listed: list[Value] = []
+    rows, known = await triggers.rows(), triggers.settings.triggers
+    if given.name not in ("", *rows):
+        triggers.trigger(given.name)
+    for name in [given.name] if given.name else sorted({*known, *rows}):
+        off = rows[name][2] if name in rows else "it is not enabled"
+        last = (await list_fires.run(host, ListFires(name=name, limit=1)))["fires"]
+        facts: dict[str, Value] = {"name": name, "enabled": not off, "reason": off, "last": last[0] if last else None}
+        times = [] if off else _next(host, known.get(name), 1)
+        listed.append({**facts, "next": times, "settings": to_builtins(known.get(name))})
+    return {"triggers": listed}
+
+
+@operation(
+    "All reasons against a trigger, and the bounds of its runs.",
+    CheckTrigger,
+    shape(problems=Names, digest=str, may=Names, model=str, most=float | None, next=Names),
+)
+async def check_trigger(host: Host, given: CheckTrigger) -> Value:
+    triggers = Triggers(host.runtime)
+    trigger, proposal = triggers.trigger(given.name), await triggers.propose(given.name, given.accept)
+    facts = to_builtins(proposal)
+    del facts["authority"]
+    return {**facts, "next": [] if proposal.problems else _next(host, trigger, 3), "settings": to_builtins(trigger)}
+
+
+@operation("Let a trigger start runs, as a check has shown it.", EnableTrigger, _LIST)
+async def enable_trigger(host: Host, given: EnableTrigger) -> Value:
+    await Triggers(host.runtime).enable(given.name, given.digest, host.caller.by or account_name(), given.accept)
+    listed: Value = await list_triggers.run(host, SomeTriggers(name=given.name))
+    return listed
+
+
+@operation("Let a trigger start nothing more.", OfTrigger, _LIST)
+async def disable_trigger(host: Host, given: OfTrigger) -> Value:
+    await host.runtime.store.disable(given.name)
+    listed: Value = await list_triggers.run(host, SomeTriggers(name=given.name))
+    return listed
+
+
+@operation("Start a run of a trigger now.", OfTrigger, Object)
+async def fire_trigger(host: Host, given: OfTrigger) -> Value:
+    key = f"by hand {new_run_id(host.runtime.clock.now())}"
+    start, _ = await Triggers(host.runtime, door=host.caller.door).fire(given.name, key)
+    if start.run:
+        await host.begin(start.run, detach=False, goes_on=False)
+    return dict(to_builtins(start))
+
+
+@operation("The claims of the occurrences of triggers, newest first.", ListFires, _FIRES)
+async def list_fires(host: Host, given: ListFires) -> Value:
+    source = source_of(given.name)
+    starts = await host.runtime.store.starts(source if given.name else "", given.state, given.limit)
+    return {"fires": [to_builtins(start) for start in starts if start.source.startswith(source)]}
+
+
+@operation("Start the runs of all triggers that are due, and drive them.", Input, shape(runs=list[Object]))
+async def tick_triggers(host: Host, given: Input) -> Value:
+    triggers, runs = Triggers(host.runtime, host.runtime.notice, host.caller.door), list[str]()
+    while fresh := set(await triggers.tick(host.runtime.clock.now(), host.go_on)) - {*runs}:
+        runs += sorted(fresh)
+    return {"runs": [await host.shown(run) for run in runs]}
