@@ -57,7 +57,7 @@ def test_commands_have_verbs_and_options_that_exist(place: str, command: str) ->
     )
     verb: click.Command = group
     while isinstance(verb, click.Group) and not (
-        verb.invoke_without_command and arguments[:1] and arguments[0][0] == "-"
+        verb.invoke_without_command and (not arguments or arguments[0][0] == "-")
     ):
         name, found, arguments = verb.resolve_command(context, arguments)
         assert name and found, f"{place}: {command}"
@@ -114,7 +114,7 @@ def test_documented_keys_exist(key: str, tmp_path: Path, monkeypatch: pytest.Mon
 def test_every_key_is_documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader lists the keys of a table when it meets one that it does not know: all of them must be on the page."""
     tables = {key.rpartition(".")[0] for key in DOCUMENTED} | {"models", "safety", "pipelines"}
-    tables -= {"models.tiers", "assume"}  # their keys are names of the user
+    tables -= {"models.tiers", "assume", "serve.people"}  # their keys are names of the user
     below = {".".join(key.split(".")[: at + 1]) for key in DOCUMENTED for at in range(key.count(".") + 1)}
     for table in sorted(tables):
         problem = _problem_of(f"{table}.zzzz", tmp_path, monkeypatch)

@@ -17,6 +17,7 @@ from tests.given import given
 
 from quire.loopback import listening, place_of
 from quire.runs.runtime import Runtime
+from quire.server.access import Users
 from quire.server.app import application
 from quire.server.serving import configuration
 from quire.server.site import Site, SiteOptions
@@ -93,9 +94,13 @@ async def served(
     settings: str = "",
     environ: Mapping[str, str] | None = None,
     token: str = TOKEN,
+    has_tokens: bool = False,
+    header: str = "",
 ) -> AsyncIterator[Served]:
     """Serve a workspace of these documents until the block ends. The user's space lies beside it, and no model file of
     this machine is used.
+
+    With `has_tokens` tokens with names open it; `header` is that in which a proxy names people.
 
     `names` are other names of the server, with their ports, as `--allow-host` gives them; `settings` is the user's own
     quire.toml.
@@ -113,7 +118,8 @@ async def served(
     options = options or SiteOptions()
     site = Site(runtime, options, hand_over=handed_over.append, report=reports.append)
     try:
-        async with _running(site, listener, reports, names, token) as place:
+        users = Users(runtime.settings, has_tokens=has_tokens, header=header)
+        async with _running(site, listener, reports, names, token, users) as place:
             yield Served(folder, site, place, options.base, reports, handed_over, environ, token)
     finally:
         await runtime.close()
@@ -121,13 +127,18 @@ async def served(
 
 @asynccontextmanager
 async def _running(
-    site: Site, listener: socket.socket, reports: list[str], names: Sequence[str], token: str
+    site: Site,
+    listener: socket.socket,
+    reports: list[str],
+    names: Sequence[str],
+    token: str,
+    users: Users,
 ) -> AsyncIterator[str]:
     place = place_of(listener)
     hosts = [place, f"localhost:{place.rpartition(':')[2]}", *names]
     origins = [f"http://{host}" for host in hosts]
-    app = application(site, token=token, hosts=hosts, origins=origins, report=reports.append)
-    server = uvicorn.Server(configuration(app, site.runtime.settings.listeners))
+    app = application(site, token=token, hosts=hosts, origins=origins, report=reports.append, users=users)
+    server = uvicorn.Server(configuration(app, site.runtime.settings.serve.listeners))
     server.config.timeout_graceful_shutdown = 5
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -52,7 +52,8 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "serve": {
         "Runs": ("--allow", "--model", "--budget"),
-        "Address": ("--port", "--host", "--allow-host", "--base-path", "--proxy", "--uds", "--url"),
+        "Address": ("--port", "--host", "--allow-host", "--uds", "--url"),
+        "Proxy": ("--proxy", "--base-path", "--identity-header"),
     },
 }
 """Sections of the options of verbs that have many. Those that are not named here come last, as `Options`."""

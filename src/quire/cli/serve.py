@@ -1,9 +1,10 @@
-"""Servers of a workspace: `quire serve` (HTTP API and web page), `quire mcp` (documents as tools of an MCP server) and
-`quire lsp` (language server, for editors)."""
+"""Servers of a workspace: `quire serve` (HTTP API and web page; tokens of users), `quire mcp` (documents as tools of an
+MCP server) and `quire lsp` (language server, for editors)."""
 
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import secrets
 import sys
@@ -22,14 +23,16 @@ from quire.cli.options import Amount, check_exclusive, require_known, require_te
 from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
 from quire.installed import add_extra
+from quire.workspace.settings import ROLES, Role
 
 if TYPE_CHECKING:
     from quire.mcp_server.server import Offer
     from quire.runs.runtime import Runtime
+    from quire.server.access import Users
     from quire.workspace.settings import Settings
 
 
-@click.command("serve")
+@click.group("serve", invoke_without_command=True)
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The port (default: 8377 or the next free one)."
 )
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     default="",
     help="The address of a proxy in front of the server: its host, and its path as --base-path.",
 )
+@click.option("--identity-header", "identity", metavar="NAME", default="", help="The proxy's header with the person.")
 @click.option("--uds", metavar="FILE", callback=require_text, help="Listen on a Unix socket instead of a port.")
 @click.option("--url", "prints", is_flag=True, help="Print the address of the running server with its token, and end.")
 @click.option("--new-token", is_flag=True, hidden=True, help="Does nothing: each start makes a new token.")
@@ -66,6 +70,8 @@ def serve_command(**given: Any) -> None:
     --url prints it elsewhere. Ctrl-C ends the server; its runs pause after their step, and the next server continues
     them.
     """
+    if click.get_current_context().invoked_subcommand:
+        return
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise CannotStart(f"quire serve needs starlette and uvicorn: {add_extra('web')}")
     from quire.runs.runtime import Runtime
@@ -97,6 +103,7 @@ class _Door(Struct, frozen=True):
     names: tuple[str, ...]
     base: str
     proxy: str
+    identity: str
     uds: str | None
     new_token: bool
     webhooks: bool
@@ -108,6 +115,8 @@ class _Door(Struct, frozen=True):
 
         if self.uds is not None and self.port is not None:
             raise click.UsageError("--uds and --port exclude each other")
+        if self.identity and not (self.uds or self.proxy):
+            raise click.UsageError("--identity-header needs --proxy or --uds: others than the proxy could send it")
         names_of(None if self.uds else "127.0.0.1:1", self.names, self.base, self.proxy)
         if not self.names and not self.uds and _is_reached_from_outside(self.host):
             raise CannotStart(f"--host {self.host} is reached by other names: say which, with --allow-host NAME")
@@ -116,6 +125,7 @@ class _Door(Struct, frozen=True):
         from quire.cli.drive import start_alone
         from quire.loopback import place_of
         from quire.runs.scripts import pinned_spec
+        from quire.server.access import Users
         from quire.server.address import forget_address, names_of, remember_address, token_of
         from quire.server.app import application
         from quire.server.serving import open_listeners, open_unix_listener, serve
@@ -143,6 +153,7 @@ class _Door(Struct, frozen=True):
             hosts=names.hosts,
             origins=names.origins,
             proxied=bool(self.proxy),
+            users=Users(settings, has_tokens=bool(self.uds or self.proxy), header=self.identity),
             report=say,
         )
         remember_address(settings, names.url, "" if fixed else token)
@@ -152,7 +163,7 @@ class _Door(Struct, frozen=True):
                 listeners,
                 site.leave,
                 lambda: self._announce(names.url, token, settings),
-                settings.listeners,
+                settings.serve.listeners,
             )
         finally:
             forget_address(settings)
@@ -172,6 +183,44 @@ class _Door(Struct, frozen=True):
         say("Ctrl-C ends")
         if self.opens and not self.uds and _has_browser():
             webbrowser.open(opener_of(settings, f"{url}#token={token}").as_uri())
+
+
+@serve_command.group("token")
+def token_command() -> None:
+    """Tokens of users. They open a server with --uds or --proxy, until they are revoked."""
+
+
+@token_command.command("add")
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="Each may do what those before it may.")
+@click.option("--documents", metavar="GLOB", callback=require_text, help="Only documents with such a path.")
+def token_add(name: str, role: Role, documents: str | None) -> None:
+    """Make a token and print it, once. WRITES."""
+    click.echo(_users().add(name, role, documents or ""))
+
+
+@token_command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def token_list(as_json: bool) -> None:
+    """Show the tokens of this folder. FREE."""
+    tokens = [
+        {"name": name, "role": user.role, "documents": user.documents} for name, user in _users().tokens().items()
+    ]
+    click.echo(json.dumps(tokens, indent=2) if as_json else "\n".join("\t".join(token.values()) for token in tokens))
+
+
+@token_command.command("revoke")
+@click.argument("name")
+def token_revoke(name: str) -> None:
+    """Revoke a token: it opens nothing from now on, and its event streams end. WRITES."""
+    _users().revoke(name)
+
+
+def _users() -> Users:
+    from quire.server.access import Users
+    from quire.workspace.configuration import settings_here
+
+    return Users(settings_here())
 
 
 def _is_reached_from_outside(host: str) -> bool:

@@ -115,6 +115,7 @@ class Host:
         self._offer = offer
         self._catalogue = Catalogue(runtime.settings, offer.documents, offer.report)
         self._late = LaunchedRuns(runtime)
+        self._different_approver = runtime.settings.serve.different_approver
         self._bus = InMemorySubscriptionBus()
         self._sessions: dict[str, ServerSession] = {}
         self._wants_log: dict[str, bool] = {}
@@ -188,6 +189,8 @@ class Host:
     async def _call(self, context: Context, params: types.CallToolRequestParams) -> Result:
         caller, arguments = Client.of(context), params.arguments or {}
         caller = replace(caller, logs=self._wants_log.get(connection_of(context), caller.logs))
+        if context.request is not None and self._different_approver:
+            caller = replace(caller, elicits=False)  # The clients of one token are one user.
         if params.request_state is not None:
             return await self.calls.go_on(caller, params.request_state, params.input_responses)
         if params.name in self.calls.launchers():

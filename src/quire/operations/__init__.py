@@ -14,8 +14,10 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from quire.operations.field_types import Work
+    from quire.workspace.settings import Role
 
 Cost: TypeAlias = Literal["FREE", "PAID", "WRITES"]
+_ROLES: dict[Cost, Role] = {"FREE": "look", "PAID": "run", "WRITES": "administer"}
 JSON = "application/json"
 
 
@@ -36,6 +38,13 @@ class Operation(Struct, frozen=True):
     """The name of its tool; empty without one."""
     shared: bool = False
     """True if the link of a share may read it, of its own run. Prompts, documents and other runs are never shared."""
+
+    needs: Role | None = None
+    """The role of users of a server who may call it, if its cost does not tell."""
+
+    @property
+    def role(self) -> Role:
+        return self.needs or _ROLES[self.cost]
 
     @property
     def work(self) -> Work[Any]:
@@ -71,10 +80,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("show_document", "FREE", _DOCUMENTS, "GET /documents/{id:path}"),
     Operation("save_document", "WRITES", _PAGE_DOCUMENTS, "PUT /documents/{id:path}"),
     Operation("language", "FREE", _LANGUAGE, "POST /documents/{id:path}/language"),
-    Operation("preview_prompt", "FREE", _FORECASTS, "POST /documents/{id:path}/preview"),
-    Operation("preflight", "FREE", _FORECASTS, "POST /documents/{id:path}/preflight"),
+    Operation("preview_prompt", "FREE", _FORECASTS, "POST /documents/{id:path}/preview", needs="run"),
+    Operation("preflight", "FREE", _FORECASTS, "POST /documents/{id:path}/preflight", needs="run"),
     Operation("list_cases", "FREE", _DOCUMENTS, "GET /documents/{id:path}/tests"),
-    Operation("run_cases", "FREE", _DOCUMENTS, "POST /documents/{id:path}/tests", mcp="test_document"),
+    Operation("run_cases", "FREE", _DOCUMENTS, "POST /documents/{id:path}/tests", mcp="test_document", needs="run"),
     Operation("list_tools", "FREE", "operations.tools", "GET /tools", mcp="list_tools"),
     Operation("explain_code", "FREE", _DOCUMENTS, "GET /codes/{code}"),
     Operation("list_runs", "FREE", _LIST, "GET /runs"),
@@ -83,18 +92,18 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("count_runs", "FREE", _LIST, "GET /runs/counts"),
     Operation("list_actions", "FREE", _RUNS, "POST /runs/actions"),
     Operation("prune_runs", "WRITES", _RUNS, "POST /runs/prune"),
-    Operation("label_run", "WRITES", _LIST, "PATCH /runs/{run}"),
+    Operation("label_run", "WRITES", _LIST, "PATCH /runs/{run}", needs="run"),
     Operation("delete_run", "WRITES", _RUNS, "DELETE /runs/{run}"),
     Operation("import_run", "WRITES", _COPIES, "POST /runs/import", status=201),
     Operation("verify_export", "FREE", _COPIES, "POST /runs/verify"),
     Operation("verify_run", "FREE", _COPIES, "GET /runs/{run}/verify"),
     Operation("export_run", "FREE", _COPIES, "GET /runs/{run}/export", media="application/jsonl"),
     Operation("share_run", "WRITES", _COPIES, "POST /runs/{run}/shares", status=201),
-    Operation("list_shares", "FREE", _COPIES, "GET /runs/{run}/shares"),
+    Operation("list_shares", "FREE", _COPIES, "GET /runs/{run}/shares", needs="administer"),
     Operation("revoke_share", "WRITES", _COPIES, "DELETE /shares/{share}"),
     Operation("diff_runs", "FREE", _COPIES, "GET /runs/{a}/diff/{b}"),
     Operation("show_fork", "FREE", _COPIES, "GET /runs/{run}/fork"),
-    Operation("preview_fork", "FREE", _COPIES, "POST /runs/{run}/fork/preview"),
+    Operation("preview_fork", "FREE", _COPIES, "POST /runs/{run}/fork/preview", needs="run"),
     Operation("fork_run", "PAID", _COPIES, "POST /runs/{run}/fork", status=201),
     Operation("try_step", "PAID", _TRIES, "POST /runs/{run}/tries"),
     Operation("draft_test", "WRITES", _TRIES, "POST /runs/{run}/test"),
@@ -102,8 +111,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("show_run", "FREE", _RUNS, "GET /runs/{run}", shared=True),
     Operation("resume_run", "PAID", _RUNS, "POST /runs/{run}/resume", status=202),
     Operation("resume_runs", "PAID", _RUNS, "POST /runs/resume", status=202),
-    Operation("pause_run", "WRITES", _RUNS, "POST /runs/{run}/pause", status=202),
-    Operation("cancel_run", "WRITES", _RUNS, "POST /runs/{run}/cancel", status=202),
+    Operation("pause_run", "WRITES", _RUNS, "POST /runs/{run}/pause", status=202, needs="run"),
+    Operation("cancel_run", "WRITES", _RUNS, "POST /runs/{run}/cancel", status=202, needs="run"),
     Operation("run_graph", "FREE", _PICTURES, "GET /runs/{run}/graph"),
     Operation("document_graph", "FREE", _PICTURES, "GET /documents/{id:path}/graph"),
     Operation("document_svg", "FREE", _PICTURES, "GET /documents/{id:path}/graph.svg", media="image/svg+xml"),
@@ -122,14 +131,14 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("show_artifact", "FREE", _PARTS, "GET /runs/{run}/artifact", shared=True),
     Operation("list_questions", "FREE", _QUESTIONS, "GET /questions"),
     Operation("show_question", "FREE", _QUESTIONS, "GET /questions/{run}/{path:path}"),
-    Operation("answer_questions", "PAID", _QUESTIONS, "POST /questions/answers"),
-    Operation("answer_question", "PAID", _QUESTIONS, "POST /questions/{run}/{path:path}/answer"),
+    Operation("answer_questions", "PAID", _QUESTIONS, "POST /questions/answers", needs="answer"),
+    Operation("answer_question", "PAID", _QUESTIONS, "POST /questions/{run}/{path:path}/answer", needs="answer"),
     Operation("list_triggers", "FREE", _TRIGGERS, "GET /triggers", mcp="list_triggers"),
     Operation("check_trigger", "FREE", _TRIGGERS, "POST /triggers/{name}/check"),
     Operation("enable_trigger", "WRITES", _TRIGGERS, "POST /triggers/{name}/enable"),
     Operation("disable_trigger", "WRITES", _TRIGGERS, "POST /triggers/{name}/disable"),
-    Operation("fire_trigger", "PAID", _TRIGGERS, "POST /triggers/{name}/fire", status=201),
-    Operation("tick_triggers", "PAID", _TRIGGERS, "POST /triggers/tick"),
+    Operation("fire_trigger", "PAID", _TRIGGERS, "POST /triggers/{name}/fire", status=201, needs="administer"),
+    Operation("tick_triggers", "PAID", _TRIGGERS, "POST /triggers/tick", needs="administer"),
     Operation("list_fires", "FREE", _TRIGGERS, "GET /fires"),
     Operation("search", "FREE", _SEARCH, "GET /search"),
     Operation("list_artifacts", "FREE", _SEARCH, "GET /artifacts"),

@@ -31,6 +31,8 @@ class Caller(Struct, frozen=True):
     """The mark of runs that are started through it, in their pins."""
     by: str = ""
     """The author of answers that come through it."""
+    source: str = ""
+    """The source of its runs, as in their pins."""
     person: bool = False
     """Answers come from a person. Others cannot say yes or no."""
     allow: tuple[str, ...] = ()
@@ -65,6 +67,7 @@ class Caller(Struct, frozen=True):
             limits=given.limits,
             reuse=given.reuse,
             door=self.door,
+            source=self.source,
         )
 
 

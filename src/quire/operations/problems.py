@@ -26,6 +26,8 @@ class Kind(Struct, frozen=True):
 
 KINDS: Mapping[str, Kind] = {
     "wrong-token": Kind(401, "The token is missing or wrong", "Send `Authorization: Bearer TOKEN`."),
+    "no-role": Kind(403, "Your role does not allow this", "Ask the user who runs the server for another role."),
+    "unknown-person": Kind(403, "This person has no role here", "Add the name under `[serve.people]` in quire.toml."),
     "wrong-host": Kind(421, "This server has another name", "Start `quire serve` with --allow-host NAME."),
     "foreign-origin": Kind(403, "Another site sent this request", "Only the page of this server may send requests."),
     "not-json": Kind(400, "The body is not JSON", "Send a JSON object."),
@@ -53,6 +55,7 @@ KINDS: Mapping[str, Kind] = {
     "no-artifact": Kind(404, "The run has no artifact", "Only a completed run has one."),
     "already-answered": Kind(409, "The question has been answered", "The first answer counts."),
     "question-changed": Kind(409, "The question is worded differently now", "Read it again, then answer."),
+    "same-user": Kind(403, "Another person has to answer this", "You started the run; the owner can use a terminal."),
     "unfit-answer": Kind(422, "The answer does not fit the question", "The detail says what is expected."),
     "run-busy": Kind(409, "Another process drives the run", "Try again when it has stopped, or cancel it."),
     "run-state": Kind(409, "The run is not in a state for this", "The detail says what it is, and what can be done."),

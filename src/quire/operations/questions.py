@@ -175,6 +175,9 @@ async def _store_answer(host: Host, run: str, path: str, hash: str, value: str) 
         raise await _not_open(host, run, path)
     if hash != question.hash:
         raise Problem.of("question-changed", f"the question at {path} is worded differently now")
+    is_strict = question.kind == "confirm" and host.runtime.settings.serve.different_approver
+    if is_strict and (await host.runtime.row(run)).pins.get("source", "") == host.caller.source:
+        raise Problem.of("same-user", f"you started run {run}: another user answers {path}, or `quire answer`")
     try:
         await host.runtime.answer(run, path, value, by=one_name(host.caller.by), person=host.caller.person)
     except BadInputs as error:

@@ -75,6 +75,7 @@ class PreviewFork(RunChanges, frozen=True, kw_only=True):
             says_yes=self.unattended == "yes",
             force=self.force,
             door=host.caller.door,
+            source=host.caller.source,
         )
 
 

@@ -63,6 +63,7 @@ async def try_step(host: Host, given: TryStep) -> Value:
         prompt=given.prompt,
         temperature=given.temperature,
         door=host.caller.door,
+        source=host.caller.source,
     )
     prepared = await prepare_try(runtime, run, given.path, changes)
     receipt = await _receipt(host, prepared, given)

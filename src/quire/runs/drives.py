@@ -103,7 +103,7 @@ async def drive_run(
             check_unattended(held.plan, held.setting.documents, answers, [record.path for record in records])
         held = replace(held, pins=amend(before, given))
         limits = {name: value for name, value in held.pins.limits.items() if name == CALLS}
-        inherited = RunOptions(unattended=held.pins.unattended, limits=limits, allow=pins.allow)
+        inherited = RunOptions(unattended=held.pins.unattended, limits=limits, allow=pins.allow, source=pins.source)
         runtime.driven[run] = people, inherited
         stack.callback(runtime.driven.pop, run, None)
         ports = _ports(runtime, held.pins, gate, loader, people, launches=has_threads(held.plans))

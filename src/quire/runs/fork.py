@@ -150,8 +150,9 @@ class Changes(Struct, frozen=True):
     """Answers to questions that are still to come."""
     unattended: bool = False
     says_yes: bool = False
-    """As in `RunOptions`, like the next two."""
+    """As in `RunOptions`, like the next three."""
     door: str = ""
+    source: str = ""
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -215,7 +216,7 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     codes = require_meant(written, force=changes.force, accepted=(*runtime.accepted, *accepted))
     pins = replace(pins, forced=tuple(sorted({*accepted, *codes})))
     events = _events(new, now, view, place, await runtime.store.events(run), records)
-    made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
+    made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts, source=pins.source)
     made = await with_subject(runtime.store, made)
     history = History(RunUpdate(Status.PENDING), records, events, now)
     return PreparedFork(made, history, view, place, pins, taken_over, reason)
@@ -249,6 +250,7 @@ def pins_of_fork(runtime: Runtime, view: RunView, place: Place, changes: Changes
         limits={**pins.limits, **changes.limits},
         warnings=(),
         door=changes.door,
+        source=changes.source,
         reuse="",
         until="",
     )

@@ -55,7 +55,7 @@ class Shares:
         if len(self.all()) >= MOST:
             raise CannotStart(f"this workspace has {MOST} shares: revoke one first")
         token, now = PREFIX + secrets.token_urlsafe(32), time.time()
-        share = Share(run, _hash(token), by, now, now + days * 86_400)
+        share = Share(run, hash_of(token), by, now, now + days * 86_400)
         write_new(self._folder / f"{share.id}.json", json.encode(share).decode())
         return share, token
 
@@ -78,7 +78,7 @@ class Shares:
 
     def opens(self, token: str, run: str) -> bool:
         """Tell whether a token opens a run now. A wrong token takes the same way as an expired or a revoked one."""
-        hashed = _hash(token)
+        hashed = hash_of(token)
         share = self._read(hashed[:16])
         return hmac.compare_digest(share.hash, hashed) and share.run == run and share.expires_at > time.time()
 
@@ -89,5 +89,5 @@ class Shares:
         return Share()
 
 
-def _hash(token: str) -> str:
+def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

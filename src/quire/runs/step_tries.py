@@ -223,7 +223,7 @@ async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> lis
     for number, run in enumerate(runs, 1):
         pins = replace(prepared.pins, origin={**prepared.pins.origin, "try": number})
         events = retold(run, now, [], str(pins.origin["step"]), {"origin": row.id, "from": prepared.place.call})
-        made = NewRun(run, row.title, row.format, row.document, now, pins.as_json(), prepared.texts)
+        made = NewRun(run, row.title, row.format, row.document, now, pins.as_json(), prepared.texts, source=pins.source)
         history = History(RunUpdate(Status.PENDING), prepared.kept, events, now)
         await runtime.restore(await with_subject(store, made), pins, history)
     return runs

@@ -29,7 +29,7 @@ from quire.display.visible import visible
 from quire.errors import QuireError, StoreError
 from quire.operations.problems import KINDS, Problem, problem_of
 from quire.runs.options import KEY
-from quire.runs.shares import Shares
+from quire.server.access import Users
 from quire.server.assets import Assets
 from quire.server.endpoints import KEY_HEADER, Endpoint, Reply, json_response, problem_response
 from quire.server.guard import Guard
@@ -104,8 +104,8 @@ async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> 
 
 
 async def _hash(request: Request) -> str:
-    """Return the hash of method, address and body."""
-    digest = hashlib.sha256(f"{request.method} {request.url.path}?{request.url.query}\n".encode())
+    """Return the hash of user, method, address and body."""
+    digest = hashlib.sha256(f"{request.user.source}{request.method} {request.url.path}?{request.url.query}\n".encode())
     digest.update(await request.body())
     return digest.hexdigest()
 
@@ -144,6 +144,7 @@ def application(
     hosts: Collection[str],
     origins: Collection[str],
     proxied: bool = False,
+    users: Users | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> ASGIApp:
     """Return the application that serves a site to clients with the token. `proxied` is true behind a proxy."""
@@ -192,11 +193,11 @@ def application(
     guarded = Guard(
         Crowd(app, site),
         token=token,
+        users=users or Users(site.runtime.settings, has_tokens=False),
         hosts=hosts,
         origins=origins,
         base=site.options.base,
         proxied=proxied,
-        opens=Shares(site.runtime.settings).opens,
     )
     return Log(guarded, report) if site.options.debug else guarded
 
@@ -207,7 +208,7 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
     async def serve(request: Request) -> Response:
         endpoint = by_method["GET" if request.method == "HEAD" else request.method]
         try:
-            call = await endpoint.call_of(request)
+            call = await request.user.call_of(site, endpoint, request)
             answer = await once(site, endpoint, request, lambda: endpoint.handler(site, call))
         except (Problem, QuireError) as error:
             return problem_response(problem_of(error), site.options.base, request.url.path)
@@ -232,7 +233,7 @@ class Crowd:
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app = app
         self._base = site.options.base
-        self._most = MOST_REQUESTS + site.runtime.settings.listeners
+        self._most = MOST_REQUESTS + site.runtime.settings.serve.listeners
         self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

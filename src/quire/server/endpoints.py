@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from quire.server.site import Site
+    from quire.workspace.settings import Role
 
 
 MAX_BODY = 10_000_000
@@ -95,6 +96,7 @@ class Endpoint(Struct, frozen=True, dict=True):
     """The schema of the JSON that a successful request returns."""
     media: str = JSON
     """The media type of the response."""
+    role: Role = "administer"
 
     @property
     def template(self) -> str:
@@ -233,6 +235,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Value]:
         "summary": endpoint.summary,
         "description": f"{endpoint.cost}.",
         "x-cost": endpoint.cost,
+        "x-role": endpoint.role,
         "parameters": parameters,
         "responses": {
             str(endpoint.status): {

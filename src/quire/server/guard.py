@@ -5,15 +5,15 @@ Any page in a browser can send requests to a loopback address. Therefore the `Ho
 and a request that changes something must be JSON. No cookie is set or read, so a browser adds no authority by itself.
 
 The token of a share opens what the table of operations marks as shared, of exactly its run. Everything else is the same
-404 for it, as is a token that is wrong, has expired or was revoked; a stream ends when its share does.
+404 for it, as is a token that is wrong, has expired or was revoked. A stream ends with its token.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import compile_path
@@ -21,6 +21,7 @@ from starlette.routing import compile_path
 from quire.operations import JSON, OPERATIONS
 from quire.operations.problems import Problem
 from quire.runs.shares import PREFIX
+from quire.server.access import Access, Users
 from quire.server.assets import COMMON_HEADERS
 from quire.server.endpoints import MAX_BODY, problem_response
 
@@ -45,7 +46,8 @@ NOTHING_RUNS = "default-src 'none'; frame-ancestors 'none'; sandbox"
 """The policy of responses that are not pages: opened in a tab, they run nothing and load nothing."""
 
 
-Opens: TypeAlias = Callable[[str, str], bool]
+CHECK_SECONDS = 0.5
+"""The time after which a stream notices that its token was revoked."""
 _SHARED = [compile_path(f"/api/v1{op.http.partition(' ')[2]}")[0] for op in OPERATIONS if op.shared]
 """The paths that a share opens. Each has a part `run`."""
 
@@ -58,21 +60,20 @@ class Guard:
         app: ASGIApp,
         *,
         token: str,
+        users: Users,
         hosts: Collection[str],
         origins: Collection[str],
         base: str = "",
         proxied: bool = False,
-        opens: Opens = lambda token, run: False,
     ) -> None:
-        """`opens` tells whether the token of a share opens a run now. With `proxied` the host that a proxy reports in
-        `X-Forwarded-Host` counts, if it is a name of the server."""
+        """With `proxied` the host that a proxy reports in `X-Forwarded-Host` counts, if it is a name of the server."""
         self._app = app
         self._base = base
         self._token = f"Bearer {token}".encode()
+        self._users = users
         self._hosts = frozenset(hosts)
         self._origins = frozenset(origins)
         self._proxied = proxied
-        self._opens = opens
         self._wrong = 0
         self._delayed = 0
 
@@ -89,13 +90,13 @@ class Guard:
         send = _with_headers(send)
         try:
             scope = {**scope, "headers": self._headers_of_proxy(scope["headers"])} if self._proxied else scope
-            await self._check(scope)
-            send = self._while_shared(scope, send)
+            scope = {**scope, "user": await self._check(scope)}
             receive = _limited(receive, Headers(scope=scope))
         except Problem as problem:
             await problem_response(problem, self._base, path)(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        is_stream = scope["path"].endswith("/events") and scope["user"] != Access()
+        await (self._while_open if is_stream else self._app)(scope, receive, send)
 
     def _headers_of_proxy(self, headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Return the headers with the host that the client asked for. The host of the proxy's own request must be ours
@@ -106,7 +107,7 @@ class Guard:
             return list(headers)
         return [(name, value) for name, value in headers if name != b"host"] + [(b"host", forwarded[0])]
 
-    async def _check(self, scope: Scope) -> None:
+    async def _check(self, scope: Scope) -> Access:
         headers = Headers(scope=scope)
         path = scope["path"]
         host = headers.getlist("host")
@@ -118,8 +119,7 @@ class Guard:
             raise Problem.of("foreign-origin", f"the request comes from {origin}")
         if headers.get("sec-fetch-site") == "cross-site" and not open_to_others:
             raise Problem.of("foreign-origin", "the request comes from another site")
-        if path.startswith(API):
-            await self._check_token(scope, headers)
+        access = await self._check_token(scope, headers) if path.startswith(API) else Access()
         if scope["method"] not in SAFE and headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
             raise Problem.of("wrong-media-type", "a request that changes something is sent as application/json")
         if "transfer-encoding" in headers and "content-length" in headers:
@@ -129,37 +129,46 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
             raise Problem.of("too-large", f"the body has {length} bytes")
-
-    def _share(self, headers: Headers) -> str:
-        """Return the token of a share that a request has; an empty text for one without."""
-        values = headers.getlist("authorization")
-        is_share = len(values) == 1 and values[0].startswith(f"Bearer {PREFIX}") and values[0].encode() != self._token
-        return values[0].removeprefix("Bearer ") if is_share else ""
+        return access
 
     def _is_shared(self, scope: Scope, token: str) -> bool:
         """Tell whether the token of a share opens the address of a request."""
         runs = [match["run"] for path in _SHARED if (match := path.fullmatch(scope["path"]))]
-        return self._opens(token, runs[0] if runs else "") and scope["method"] in ("GET", "HEAD")
+        return self._users.shares.opens(token, runs[0] if runs else "") and scope["method"] in ("GET", "HEAD")
 
-    def _while_shared(self, scope: Scope, send: Send) -> Send:
-        """End a response in pieces when the share that opened it has expired or was revoked."""
-        share, ended = self._share(Headers(scope=scope)), False
+    async def _while_open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send an event stream, and end it when the token that opened it expires or is revoked."""
 
         async def sending(message: Message) -> None:
-            nonlocal ended
-            if not ended:
-                ended = bool(share and message.get("more_body")) and not self._is_shared(scope, share)
-                await send({"type": "http.response.body", "body": b""} if ended else message)
+            if not message.get("more_body") or self._access(scope):
+                await send(message)
 
-        return sending
+        answering = asyncio.ensure_future(self._app(scope, receive, sending))
+        try:
+            while not answering.done() and self._access(scope):
+                await asyncio.wait([answering], timeout=CHECK_SECONDS)
+        finally:
+            is_cut = answering.cancel()
+        await asyncio.gather(answering, return_exceptions=is_cut)
+        if is_cut:
+            await send({"type": "http.response.body", "body": b""})
 
-    async def _check_token(self, scope: Scope, headers: Headers) -> None:
-        tokens = [value.encode("latin-1") for value in headers.getlist("authorization")]
-        if len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token):
-            return
-        if share := self._share(headers):
-            if self._is_shared(scope, share):
-                return
+    def _access(self, scope: Scope) -> Access | None:
+        """Return what the token of a request opens now. Raises `Problem` for a person who may not come."""
+        headers = Headers(scope=scope)
+        tokens = headers.getlist("authorization")
+        if len(tokens) == 1 and hmac.compare_digest(tokens[0].encode("latin-1"), self._token):
+            # The proxy adds the token to all requests that it passes on, so it has to name the person as well.
+            return self._users.person(headers.getlist(self._users.header)) if self._users.header else Access()
+        token = tokens[0].removeprefix("Bearer ") if len(tokens) == 1 and tokens[0].startswith("Bearer ") else ""
+        if token.startswith(PREFIX):
+            return Access("look") if self._is_shared(scope, token) else None
+        return self._users.bearer(token)
+
+    async def _check_token(self, scope: Scope, headers: Headers) -> Access:
+        if access := self._access(scope):
+            return access
+        if headers.get("authorization", "").startswith(f"Bearer {PREFIX}"):
             raise Problem.of("no-such-share", "the link is wrong, has expired or was revoked")
         self._wrong += 1
         if self._wrong > WRONG_TOKENS and self._delayed < MOST_DELAYED:

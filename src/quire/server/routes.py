@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from quire.display.run_json import row_data
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from quire.runs.drives import Given
+    from quire.server.access import Access
     from quire.server.site import Site
     from quire.values import Value
 
@@ -32,7 +34,11 @@ class RequestHost(Host):
     """A site, for one request. The headers of the answer are collected in `headers`."""
 
     def __init__(self, site: Site, request: Request) -> None:
-        super().__init__(site.runtime, site.caller, site.views, site.shelf)
+        self.access: Access = request.user
+        name = self.access.source.partition(":")[2] or site.caller.by
+        edits = site.caller.edits and self.access.role == "administer"
+        caller = replace(site.caller, by=name, source=self.access.source, edits=edits)
+        super().__init__(site.runtime, caller, site.views, site.shelf)
         self.site = site
         self.request = request
         self.headers: dict[str, str] = {}
@@ -135,6 +141,7 @@ def endpoint_of(operation: Operation) -> Endpoint:
         operation.status,
         response,
         operation.media,
+        operation.role,
     )
 
 

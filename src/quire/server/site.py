@@ -80,7 +80,7 @@ class Site:
             budget=options.budget,
         )
         self.shelf = Shelf(runtime)
-        self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report, runtime.settings.listeners)
+        self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report, runtime.settings.serve.listeners)
         self.views = LiveViews(runtime)
         self.renderer = Renderer()
         self.languages = LanguageSessions()

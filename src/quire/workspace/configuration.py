@@ -38,13 +38,13 @@ from quire.workspace.tables import (
     Table,
     read_budgets,
     read_cluster,
-    read_listeners,
     read_mark,
     read_notify,
     read_pipelines,
     read_playbook,
     read_private_files,
     read_sandbox,
+    read_serve,
     read_spawn,
     read_trigger,
     read_webhook,
@@ -147,7 +147,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         sandbox=users.sandbox,
-        listeners=merged.listeners,
+        serve=replace(users.serve, listeners=merged.serve.listeners),
         webhooks=users.webhooks,
         triggers=merged.triggers,
         notify=users.notify,
@@ -232,6 +232,8 @@ def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Ma
         yield f"{file}: [models.prices] {elsewhere} a workspace"
     if "shell_env" in table_in(theirs, "tools"):
         yield f"{file}: [tools] shell_env {elsewhere} a workspace"
+    for key in table_in(theirs, "serve").keys() & {"people", "different_approver"}:
+        yield f"{file}: [serve] {key} {elsewhere} a workspace"
     reasons = {"servers": ": it says which servers are trusted", "notify": ": it starts a program"}
     for name in ("sandbox", "servers", "http", "webhooks", "notify"):
         if name in theirs:
@@ -317,7 +319,7 @@ def _settings(
         pipelines=read_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
         sandbox=read_sandbox(top.table("sandbox")),
-        listeners=read_listeners(top.table("serve")),
+        serve=read_serve(top.table("serve")),
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
         triggers={name: read_trigger(table) for name, table in top.tables("triggers").items()},
         notify=read_notify(top.table("notify")) if "notify" in top.data else None,

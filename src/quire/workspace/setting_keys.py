@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.plan.vocabulary import REASONING
-from quire.workspace.settings import NOTIFY_EVENTS, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
+from quire.workspace.settings import NOTIFY_EVENTS, ROLES, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -23,7 +23,7 @@ _FORMS = {
     "texts": "allow deny modules shell_env files tools events include command folders safe_folders",
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
-    "flag": "trusted private enabled tls documents locked",
+    "flag": "trusted private enabled tls documents locked different_approver",
     "duration": "timeout expiry heartbeat every keep keep_failed",
     "amount": "input output budget day_budget",
     "temperature": "temperature",
@@ -317,6 +317,8 @@ SETTING_KEYS = (
     ),
     SettingKey("webhooks.NAME.include", "none", "texts that are sent along: `prompt`, `artifact`", words=WEBHOOK_TEXTS),
     SettingKey("serve.listeners", "`256`", "event streams that [`quire serve`](http.md#streams) keeps open at once"),
+    SettingKey("serve.different_approver", "`false`", "confirms need another user; in your own file only", words=_FLAG),
+    SettingKey("serve.people.NAME", "none", "the role of a person; in your own file only", words=ROLES),
     SettingKey(
         "notify.command",
         "–",

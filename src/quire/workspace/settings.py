@@ -163,8 +163,20 @@ class ClusterSettings(Struct, frozen=True):
 
 
 WEBHOOK_EVENTS = ("question.opened", "question.answered", "run.completed", "run.failed", "run.expiring")
-LISTENERS = 256
 WEBHOOK_TEXTS = ("prompt", "artifact", "subject")
+
+
+Role: TypeAlias = Literal["look", "answer", "run", "administer"]
+ROLES: tuple[Role, ...] = ("look", "answer", "run", "administer")
+
+
+class ServeSettings(Struct, frozen=True):
+    """The table `[serve]`. Only the number of event streams is read from a workspace too."""
+
+    listeners: int = 256
+    different_approver: bool = False
+    people: Mapping[str, Role] = field(default_factory=dict)
+    """The roles of people, by the names that a proxy gives them."""
 
 
 class WebhookSettings(Struct, frozen=True):
@@ -260,8 +272,7 @@ class Settings(Struct, frozen=True):
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
     sandbox: SandboxSettings = SandboxSettings()
-    listeners: int = LISTENERS
-    """Event streams that `quire serve` keeps open at once."""
+    serve: ServeSettings = ServeSettings()
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
     triggers: Mapping[str, TriggerSettings] = field(default_factory=dict)
     notify: NotifySettings | None = None

@@ -17,8 +17,8 @@ from quire.patterns import late_pattern
 from quire.values import InvalidValue, encode
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
-    LISTENERS,
     NOTIFY_EVENTS,
+    ROLES,
     TRIGGER_WORDS,
     WEBHOOK_EVENTS,
     WEBHOOK_TEXTS,
@@ -29,6 +29,7 @@ from quire.workspace.settings import (
     PlaybookSettings,
     SandboxSettings,
     ServerMark,
+    ServeSettings,
     SpawnSettings,
     TemporalAccess,
     TriggerSettings,
@@ -225,9 +226,12 @@ def read_playbook(table: Table) -> PlaybookSettings:
 
 
 @whole_table
-def read_listeners(table: Table) -> int:
-    """Read the one key of the table `[serve]`."""
-    return table.positive("listeners") or LISTENERS
+def read_serve(table: Table) -> ServeSettings:
+    """Read the table `[serve]`."""
+    people = table.table("people")
+    roles = {name: role for name in people.data if (role := people.choice(name, ROLES))}
+    listeners = table.positive("listeners") or ServeSettings().listeners
+    return ServeSettings(listeners, table.flag("different_approver", False), roles)
 
 
 SERVER = (

@@ -81,11 +81,12 @@ async def root(host: RequestHost, given: Input) -> Value:
     base = f"{site.options.base}/api/v1"
     return {
         "version": __version__,
+        "role": host.access.role,
         "workspace": site.folder.name,
         "folder": str(site.folder),
         "formats": ["playbook", "directive", "pipeline"],
         "features": {
-            "edit": site.options.edit,
+            "edit": host.caller.edits,
             "allow": list(site.options.allow),
             "webhooks": site.webhooks is not None,
         },

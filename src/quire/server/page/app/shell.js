@@ -288,4 +288,5 @@ export const about = signal(/** @type {any} */ (null));
 
 export async function readAbout() {
   about.value = await get("/");
+  document.documentElement.dataset.role = about.value.role; // The style hides buttons for other roles.
 }

@@ -63,7 +63,7 @@ export function DocumentTests({ id, data }) {
       </p>
       <div class="actions push">
         <${Command} command="quire test ${tests.file} --cov" />
-        <button type="button" class="button primary" disabled=${running} onClick=${run}>
+        <button type="button" class="button primary" data-needs="run" disabled=${running} onClick=${run}>
           <${Icon} name="play" />Run the tests</button>
       </div>
     </div>

@@ -121,13 +121,16 @@ function Halted({ group, reload, failed = false }) {
         <div class="actions">
           ${action.kind === "resume"
             ? html`
-              <button type="button" class="button" onClick=${resume}><${Icon} name=${failed ? "again" : "play"} />
+              <button type="button" class="button" data-needs="run" onClick=${resume}><${Icon} name=${failed
+                ? "again"
+                : "play"} />
                 ${count > 2 ? `Try all ${count} again` : count > 1 ? "Try both again" : action.label}</button>
             `
             : html`<${Link} class="button" to="/runs/${latest.id}">${action.label}</${Link}>`}
           ${count === 1 && html`<${Command} command=${action.command} />`}
           ${failed && html`
-            <button type="button" class="link push" onClick=${seen} aria-label="Seen: ${latest.label}">Seen</button>
+            <button type="button" class="link push" data-needs="run" onClick=${seen}
+              aria-label="Seen: ${latest.label}">Seen</button>
           `}
         </div>
         ${problem && html`<p class="field-problem" role="alert">${problem}</p>`}

@@ -118,9 +118,10 @@ function PaneHead({ store, row, step, call }) {
         <span class="status tone-${tone}"><${Icon} name=${icon} />${writing ? "writing" : word}</span>
         <span class="push"></span>
         ${call?.kind === "model" && call.state === "ok" &&
-          html`<${Link} class="button" to="/runs/${part(head.id)}/try/${
-            part(call.path)
-          }"><${Icon} name="edit" />Try it</${Link}>`}
+          html`
+            <${Link} class="button act-try"
+              to="/runs/${part(head.id)}/try/${part(call.path)}"><${Icon} name="edit" />Try it</${Link}>
+          `}
         ${row.kind !== "group" && head.actions.some((/** @type {any} */ action) => action.name === "fork") &&
           html`
             <${Link} class="button act-fork" to="/runs/${part(head.id)}/fork?from=${encodeURIComponent(row.path)}"

@@ -101,7 +101,7 @@ export function Answer({ question, answer, disabled, keys = false, label = "Your
   if (!options.length) return html`<${TextAnswer} ...${{ question, answer, disabled, label }} />`;
   const words = question.kind === "confirm" ? [word ? `Yes, ${word}` : "Yes", "No"] : options;
   return html`
-    <div class="options" ref=${place} role="group" aria-label=${label}>
+    <div class="options" data-needs="answer" ref=${place} role="group" aria-label=${label}>
       ${options.map((option, at) =>
         html`
           <button type="button" disabled=${disabled} onClick=${() => answer(option)}
@@ -151,7 +151,9 @@ function TextAnswer({ question, answer, disabled, label }) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && text && !disabled) answer(text);
   };
   return html`
-    <form class="answer" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), answer(text))}>
+    <form class="answer" data-needs="answer" onSubmit=${(
+      /** @type {Event} */ event,
+    ) => (event.preventDefault(), answer(text))}>
       <textarea rows="3" aria-label=${label} value=${text} onKeyDown=${onKeyDown} onInput=${onInput}></textarea>
       <button type="submit" class="button primary" disabled=${disabled || !text}>Answer</button>
       <span class="soft small wide-only"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>

@@ -65,7 +65,7 @@ export function QuestionGroup({ group, gone, reload }) {
           ${group.count > shown &&
             html`<button type="button" class="button" onClick=${showMore}>Show more of ${group.count}</button>`}
           ${group.open > 1 && !group.alone && html`
-            <button type="button" class="button" onClick=${() => setAsking(true)}>
+            <button type="button" class="button" data-needs="answer" onClick=${() => setAsking(true)}>
               Answer all ${group.open} …</button>
           `}
         </footer>

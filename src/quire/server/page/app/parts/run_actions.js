@@ -74,7 +74,7 @@ export function RunActions({ head, store, answer }) {
   };
   const first = next?.verb === "again";
   const again = document && html`
-    <button type="button" class="button ${first ? "primary" : "act-again"}" title="quire run --like ${head
+    <button type="button" class="button act-start ${first ? "primary" : "act-again"}" title="quire run --like ${head
       .id}" disabled=${away}
       onClick=${() => setAsked("again")}><${Icon} name="again" />Run again</button>
   `;

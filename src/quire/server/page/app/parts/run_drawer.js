@@ -143,7 +143,7 @@ function RunForm({ id, data, like }) {
         <${ForecastLine} forecast=${forecast} budget=${options.budget} />
         ${tried && open > 0 && html`<p class="input-problem" role="alert"><${Icon} name="cross" />
           Nothing was started: see what is said under the fields.</p>`}
-        <button type="submit" class="button primary" disabled=${busy}>
+        <button type="submit" class="button primary" data-needs="run" disabled=${busy}>
           <${Icon} name="play" />${busy ? "Starting …" : "Start the run"}</button>
       </div>
     </form>

@@ -25,7 +25,8 @@ export function RunHead({ store, answer }) {
         <div class="run-title">
           <h1 tabindex="-1">${name}</h1>
           <${Status} status=${head.status} />
-          <button type="button" class="icon-button" aria-label="Name and note" title=${head.note || "Name and note"}
+          <button type="button" class="icon-button" aria-label="Name and note" data-needs="run" title=${head.note ||
+            "Name and note"}
             onClick=${() => setOpen("name")}><${Icon} name="edit" /></button>
         </div>
         <p class="run-facts number">

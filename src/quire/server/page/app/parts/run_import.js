@@ -39,7 +39,7 @@ export function ImportButton() {
   };
   const away = lostSince.value > 0;
   return html`
-    <button type="button" class="button" disabled=${away} title=${away
+    <button type="button" class="button" disabled=${away} data-needs="administer" title=${away
       ? "The server cannot be reached"
       : "quire runs import FILE"}
       onClick=${() => field.current?.click()}><${Icon} name="documents" />Open an exported run</button>

@@ -61,7 +61,7 @@ export function SelectionBar({ selected, clear }) {
   const [first, ...others] = /** @type {Action[]} */ (Object.keys(ACTIONS));
   const button = (/** @type {Action} */ name) =>
     html`
-      <button type="button" key=${name} class="button ${ACTIONS[name].kind === "danger" ? "danger" : ""}"
+      <button type="button" key=${name} class="button act-${name} ${ACTIONS[name].kind === "danger" ? "danger" : ""}"
         disabled=${away} title=${reason} onClick=${() => setAsked(name)}>
         <${Icon} name=${ACTIONS[name].icon} />${ACTIONS[name].word}</button>
     `;

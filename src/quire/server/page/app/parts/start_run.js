@@ -10,8 +10,8 @@ export function StartButton() {
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState("");
   return html`
-    <button type="button" class="button primary" onClick=${() =>
-      setOpen(true)}><${Icon} name="play" />Start a run</button>
+    <button type="button" class="button primary" data-needs="run"
+      onClick=${() => setOpen(true)}><${Icon} name="play" />Start a run</button>
     ${open &&
       html`<${Picker} choose=${(/** @type {string} */ id) => (setOpen(false), setChosen(id))} close=${() =>
         setOpen(false)} />`}

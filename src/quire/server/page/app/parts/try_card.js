@@ -34,7 +34,8 @@ export function TryCard({ tried, schema, recorded, name, plain, busy, done, keep
         ${fits && html`<span class="ink-${fits[0]}">${fits[1]}</span>`}
         <span class="push soft number">${facts.filter(Boolean).join(" · ")}</span>
         ${keep && tried.status === "completed" && html`
-          <button type="button" class="button small-button" disabled=${busy} aria-label="Keep ${name} as test case"
+          <button type="button" class="button small-button" data-needs="administer" disabled=${busy}
+            aria-label="Keep ${name} as test case"
             onClick=${() => keep(tried)}><${Icon} name="check" />Keep as test case</button>
         `}
       </header>

@@ -86,7 +86,7 @@ export function DocumentScreen({ id }) {
         <h1 tabindex="-1">${head.title}</h1>
         <${Format} format=${head.format} /><${Findings} row=${head} /><${SignatureState} signature=${head.signature} />
         ${head.runnable && html`
-          <button type="button" class="button primary push" onClick=${() => setQuery({ run: "1" })}>
+          <button type="button" class="button primary push" data-needs="run" onClick=${() => setQuery({ run: "1" })}>
             <${Icon} name="play" />Run</button>
         `}
       </div>

@@ -92,7 +92,8 @@ function ForkForm({ form }) {
       <div class="fork-side">
         <${ForkReceipt} receipt=${receipt.data} problem=${receipt.problem} stale=${receipt.busy} />
         ${state.problem && html`<${ProblemBox} problem=${state.problem} />`}
-        <button type="submit" class="button primary" disabled=${away || state.sending || wrong || receipt.busy ||
+        <button type="submit" class="button primary" data-needs="run" disabled=${away || state.sending || wrong ||
+          receipt.busy ||
           !receipt.data || receipt.problem}
           title=${away ? "The server cannot be reached" : undefined}>
           <${Icon} name="fork" />Start the fork</button>

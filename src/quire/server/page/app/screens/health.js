@@ -174,7 +174,8 @@ function Webhooks({ hooks, reload }) {
                 <${Icon} name=${one.last_error ? "warning" : "check"} />${one.last_error ? "failing" : "ok"}</span>
               <span class="row-title">${one.name} <span class="soft">at ${one.host}</span></span>
               <span class="soft number">${number(one.arrived)} arrived, ${number(one.waiting)} wait</span>
-              <button type="button" class="button" onClick=${() => test(one.name)}>Send a test</button>
+              <button type="button" class="button" data-needs="administer" onClick=${() =>
+                test(one.name)}>Send a test</button>
               ${one.last_error && html`<p class="soft small wide">${one.last_error}</p>`}
             </li>
           `

@@ -101,8 +101,8 @@ function Quiet({ suggested }) {
   return html`
     <${Empty} title="Nothing waits for you.">
       ${suggested.length > 0 && html`
-        <p>Run a document:</p>
-        <ul class="suggested">
+        <p data-needs="run">Run a document:</p>
+        <ul class="suggested" data-needs="run">
           ${suggested.map((one) =>
             html`
               <li>

@@ -156,7 +156,8 @@ function Groups({ by, queries, select }) {
             <span class="number soft">${money(group.cost)}</span>
             <button type="button" class="button" onClick=${() => select(group.runs)}>Select ${group.runs
               .length}</button>
-            ${by === "error" && html`<button type="button" class="button" onClick=${() => setAgain(group.runs)}>
+            ${by === "error" &&
+              html`<button type="button" class="button" data-needs="run" onClick=${() => setAgain(group.runs)}>
               <${Icon} name="again" />Try again</button>`}
           </li>
         `;
