@@ -192,6 +192,8 @@ def event_line(event: Event) -> str:
             what = [f"{data.get('total')} items side by side"]
         case kind if kind in _EVENTS:
             what = [_EVENTS[kind], title, str(data.get("message", ""))]
+        case "model_switched":
+            what = [f"model switched: {data.get('to')} is asked:", str(data.get("reason", ""))]
         case other:
             what = [other.replace("_", " "), str(data.get("message", ""))]
     said_here = one_line(" ".join(part for part in what if part))

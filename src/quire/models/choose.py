@@ -123,6 +123,21 @@ class ModelSettings(Struct, frozen=True):
         return self.tier_settings.get(tier, NO_SETTINGS)
 
 
+_NEXT = " > "
+
+
+def members_of(spec: str) -> tuple[str, ...]:
+    """Return the models of a list (`a > b`) in the order in which they are asked; of another name the name itself."""
+    return tuple(member.strip() for member in spec.split(_NEXT))
+
+
+def as_spec(value: object) -> str | None:
+    """Return the model that a setting names, a text or a list of texts; None for any other value."""
+    values = value if isinstance(value, list) else [value]
+    texts = [text for text in values if isinstance(text, str) and text.strip()]
+    return _NEXT.join(texts) if texts and len(texts) == len(values) else None
+
+
 def price_key(spec: str, settings: ModelSettings) -> str:
     """Return the name under which the price of a model is looked up: the model behind a tier."""
     return settings.tiers.get(spec, spec)

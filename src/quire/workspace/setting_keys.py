@@ -65,14 +65,14 @@ class SettingKey(Struct, frozen=True):
 
 
 SETTING_KEYS = (
-    SettingKey("models.default", "none", "the model of runs that name none, or a tier", names="model"),
+    SettingKey("models.default", "none", "the model, list or tier of runs that name none", names="model"),
     SettingKey(
         "models.tiers.NAME",
         "none",
-        "a name that stands for a model; a text, or a table with the next keys",
+        "a name that stands for a model; a text, a list (if one fails, the next is asked) or a table of these keys",
         names="model",
     ),
-    SettingKey("models.tiers.NAME.model", "needed", "the model", names="model"),
+    SettingKey("models.tiers.NAME.model", "needed", "the model, or a list", names="model"),
     SettingKey(
         "models.tiers.NAME.temperature",
         "that of the service",

@@ -77,10 +77,11 @@ class Performer:
         delays: tuple[float, ...] = ()
         value: Value = None
         failure: Failure | None = None
+        switches: list[tuple[str, str, str]] = []
         try:
             match request:
                 case ModelRequest():
-                    reply = await self._reply(request)
+                    reply = await self._reply(request, switches)
                     # Also a reply that is of no use was paid for.
                     usage, delays = reply.usage, reply.delays
                     value = _checked(reply, may_call=_may_call(request))
@@ -112,6 +113,10 @@ class Performer:
                 usage = usage or (Usage(*error.used) if error.used else None)
         except InvalidValue as error:
             failure = Failure("tool", f"the result is not a JSON value: {error}")
+        # Here and not when they happen: an event belongs to the transaction of its effect.
+        for model, other, reason in switches:
+            data = {"from": model, "to": other, "reason": reason}
+            self._feed.say("model_switched", path=request.path, label=request.label, data=data)
         return EffectRecord(
             request.path,
             KINDS[type(request)],
@@ -165,7 +170,7 @@ class Performer:
             on_reading=lambda processed, total: self._feed.reading(request.path, request.label, processed, total),
         )
 
-    async def _reply(self, request: ModelRequest) -> ModelReply:
+    async def _reply(self, request: ModelRequest, switches: list[tuple[str, str, str]]) -> ModelReply:
         model, call = self._model_of(request), self._call(request)
         if (size := _prompt_size(call)) > MAX_PROMPT_CHARACTERS:
             message = f"the prompt has {size:,} characters; no more than {MAX_PROMPT_CHARACTERS:,} are sent to a model"
@@ -178,7 +183,7 @@ class Performer:
 
         seconds = longest_call(request.timeout or self._timeout)
         timed = CallTime(seconds)
-        call = replace(call, untimed=timed.untimed)
+        call = replace(call, untimed=timed.untimed, on_switch=lambda *switch: switches.append(switch))
         try:
             async with timed.limit:
                 return await model.complete(call, pass_on)
