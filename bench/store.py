@@ -19,7 +19,9 @@ from pathlib import Path
 from bench import store_postgres
 from bench.engine import commits, raw_file
 from bench.rows import Row, show
+from quire.engine.ports import Store
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage
+from quire.stores.occurrences import Occurrence
 from quire.stores.rows import JournalEnd, encode_batch
 from quire.stores.seals import seal_row
 from quire.stores.sqlite.store import SqliteStore
@@ -41,7 +43,31 @@ def measure(folder: Path | None = None) -> list[Row]:
 
 
 async def _measure(here: Path) -> list[Row]:
-    return [*_seals(), *await _commits(here), *await _inbox(here), *await _replay(here)]
+    claims = await claimed(SqliteStore(here / "claims" / "quire.db"), "SQLite")
+    return [*_seals(), *await _commits(here), *claims, *await _inbox(here), *await _replay(here)]
+
+
+async def claimed(store: Store, name: str) -> list[Row]:
+    """The claim of an occurrence with its run, against a run that is created alone."""
+    numbers = iter(range(10**6))
+
+    def new() -> NewRun:
+        return NewRun(f"r{next(numbers)}", "T", "playbook", "a.md", time.time(), {"inputs": {}}, {}, source="trigger:t")
+
+    async def create() -> None:
+        await store.create(new())
+
+    async def claim() -> None:
+        run = new()
+        assert (await store.start_once(run, Occurrence("trigger:t", run.id)))[1]
+
+    pairs = [
+        ([await _timed(create) for _ in range(BLOCK)], [await _timed(claim) for _ in range(BLOCK)])
+        for _ in range(BLOCKS)
+    ]
+    await store.close()
+    ratio = statistics.median(statistics.median(both) / statistics.median(alone) for alone, both in pairs)
+    return [Row(f"claim and run / run, {name}", ratio, "×", "at most 1.3", ratio <= 1.3)]
 
 
 def _seals() -> list[Row]:

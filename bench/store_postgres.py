@@ -43,7 +43,7 @@ def measure(folder: Path | None = None) -> list[Row]:
 async def _measure(url: str) -> list[Row]:
     from psycopg import AsyncConnection
 
-    from bench.store import _effect
+    from bench.store import _effect, claimed
     from quire.engine.records import NewRun
     from quire.stores.postgres.store import PostgresStore
 
@@ -72,7 +72,7 @@ async def _measure(url: str) -> list[Row]:
     ]
     fan = statistics.median([await _timed(fanned) / FANNED for _ in range(BLOCKS)])
     await raw.close()
-    await store.close()
+    claims = await claimed(store, "PostgreSQL")
     least, ours = (statistics.median(time for block in side for time in block) for side in zip(*pairs, strict=True))
     ratio = statistics.median(statistics.median(cost) / statistics.median(base) for base, cost in pairs)
     return [
@@ -80,6 +80,7 @@ async def _measure(url: str) -> list[Row]:
         Row("effect, PostgreSQL", ours * 1e6, "µs", "1 KB value, 3 events, totals, epoch", True),
         Row("effect / raw commit, PostgreSQL", ratio, "×", "at most 1.5", ratio <= 1.5),
         Row("effect in a fan, PostgreSQL", fan * 1e6, "µs", f"each of {FANNED} that are written at once", True),
+        *claims,
     ]
 
 

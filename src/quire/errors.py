@@ -8,6 +8,7 @@
     │   │   └── NearMisses               one that seems to ask, branch or continue where it does not
     │   ├── BadInputs                    every wrong or missing input, listed at once
     │   ├── NoModel                      no model is configured; lists three ways to get one
+    │   ├── KeyReused                    the key of a request was used for another request
     │   ├── PriceUnknown                 there is a budget, and the price of a model is not known
     │   ├── BadConfiguration             quire.toml, .mcp.json
     │   └── NoSuchRun
@@ -63,6 +64,12 @@ class CannotStart(QuireError):
     code = "cannot_start"
 
     exit_code = 2
+
+
+class KeyReused(CannotStart):
+    """The key of a request belongs to another request."""
+
+    code = "key_reused"
 
 
 class Unreadable(CannotStart):

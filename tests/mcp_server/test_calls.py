@@ -44,6 +44,19 @@ async def test_a_pipeline_is_a_tool_and_its_envelope_the_result(serve: Serve, mo
 
 
 @both
+async def test_a_call_with_a_key_is_one_run(serve: Serve, mode: str) -> None:
+    meta: Any = {"idempotency_key": "k"}
+    async with serve().client(mode) as client:
+        first = await client.call_tool("pipeline__greet", {"name": "Ann"}, meta=meta)
+        again = await client.call_tool("pipeline__greet", {"name": "Ann"}, meta=meta)
+        launched = await client.call_tool("run_pipeline_async", {"name": "greet", "input": {"name": "Ann"}}, meta=meta)
+        other = await client.call_tool("pipeline__greet", {"name": "Bob"}, meta=meta)
+    assert envelope(again) == envelope(first)
+    assert envelope(launched) == {"status": "started", "data": {"run_id": envelope(first)["data"]["run_id"]}}
+    assert other.is_error and "the key k was used for another request" in text(other)
+
+
+@both
 async def test_declared_inputs_are_checked_before_a_run_starts(serve: Serve, folder: Path, mode: str) -> None:
     inputs = "{n: {type: number, minimum: 1}, tone: {type: enum, values: [warm, dry], default: dry}}"
     step = "transform: {value: '[n, tone]'}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,12 @@ async def start(server: Served, client: httpx2.AsyncClient, key: str, **body: An
     return await client.post("/runs", json=whole, headers={"Idempotency-Key": key})
 
 
+def forget_replies(server: Served) -> None:
+    """Do what a day does."""
+    with contextlib.closing(sqlite3.connect(server.folder / ".quire" / "quire.db")) as database, database:
+        assert database.execute("DELETE FROM http_replies").rowcount
+
+
 async def test_the_same_request_gets_the_same_reply(tmp_path: Path) -> None:
     async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
         first, again = await start(server, client, "k1"), await start(server, client, "k1")
@@ -43,6 +51,21 @@ async def test_the_same_request_gets_the_same_reply(tmp_path: Path) -> None:
     # The replies are in the store: another server gives them too.
     async with served(tmp_path / "team", {}) as server, server.client() as client:
         assert (await start(server, client, "k1")).content == first.content
+
+
+async def test_a_start_is_done_once_also_after_its_reply_is_forgotten(tmp_path: Path) -> None:
+    """A server that is killed between the start of a run and its reply, and a client that sends again days later."""
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        first = await start(server, client, "k")
+        await server.site.runs.ended(first.json()["id"], 30)
+        forget_replies(server)
+        again = await start(server, client, "k")
+        assert (again.status_code, again.json()["id"]) == (201, first.json()["id"])
+        assert again.json()["status"] == "awaiting_input" and "idempotency-replayed" not in again.headers
+        forget_replies(server)
+        other = await start(server, client, "k", unattended=True)
+        assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+        assert len((await client.get("/runs")).json()["items"]) == 1
 
 
 async def test_of_many_at_once_one_starts_a_run(tmp_path: Path) -> None:

@@ -201,6 +201,7 @@ def run(
     limits: Mapping[str, Value] | None = None,
     reuse: str = "",
     force: bool = False,
+    id: str = "",
     workspace: str | Path | None = None,
 ) -> Running:
     """Prepare a run: await it for its `Result`, or iterate over it for its events (and then await it, if you like).
@@ -211,8 +212,9 @@ def run(
     Without `model` it is chosen as on the command line. `answers` are by step label; a question without an answer
     leaves the run waiting (`status` is `awaiting_input`). `limits` are those of `--limit`: `{"calls": 500}`. With
     `reuse`, the id of an earlier run of the document or `last`, replies of its model are taken where the same is asked.
-    A document with findings that stop a run raises `NearMisses`, unless `force` is set. The workspace is that of the
-    current folder, as on the command line, or of the given folder. Raises `CannotStart` or a related `QuireError`
+    A document with findings that stop a run raises `NearMisses`, unless `force` is set. With `id`, a key that the
+    caller chooses, the same call made again means the run that it has started the first time. The workspace is that of
+    the current folder, as on the command line, or of the given folder. Raises `CannotStart` or a related `QuireError`
     before anything has run; a run that fails is a result, not an exception.
     """
     start = Path(workspace) if workspace else None
@@ -230,6 +232,7 @@ def run(
         limits=limits or {},
         reuse=reuse,
         force=force,
+        key=id,
     )
     require_people(people)
     own_model = model if not isinstance(model, str) else None
@@ -359,10 +362,18 @@ class Running:
             task.exception()  # no other caller will retrieve it
 
     async def _run(self, listen: Listener) -> Result:
+        from quire.cluster.dispatch import follow
+        from quire.runs.again import starts_now
+
         settings = settings_of_turn(self._workspace, os.environ)
         runtime = Runtime.open(self._workspace, model=self._model, shared=True, settings=settings)
         try:
             self._id = await runtime.start(self._document, self._inputs, self._options)
+            if self._options.key and not starts_now(await runtime.row(self._id)):
+                await follow(runtime, self._id, listen)
+                view = await runtime.view(self._id)
+                self.result = result_of(view, view.rest)
+                return self.result
             drives: list[Drive] = []
 
             def began(drive: Drive) -> None:

@@ -118,7 +118,7 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
         nonlocal is_told
         await asyncio.sleep(seconds)
         late = runtime.clock.now() - stored.row.created_at > UNSEEN_SECONDS
-        if not is_told and late and (await runtime.row(run)).status is Status.PENDING:
+        if not is_told and late and cluster_of(stored.row) and (await runtime.row(run)).status is Status.PENDING:
             is_told = True
             view.note(f"no worker has taken it yet (task queue {cluster_of(stored.row)})")
 
@@ -127,7 +127,8 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
         row = await follow(runtime, run, show, resumed=resumed, pause=pause)
     except asyncio.CancelledError:
         view.stop()
-        tell(f"the run continues in the cluster: quire runs {run} --follow (quire runs cancel {run} ends it)")
+        where = " in the cluster" if cluster_of(stored.row) else ""
+        tell(f"the run continues{where}: quire runs {run} --follow (quire runs cancel {run} ends it)")
         return INTERRUPTED
     finally:
         view.stop()

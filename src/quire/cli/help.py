@@ -27,6 +27,7 @@ _DRIVING = {
         "--model",
         "--reuse",
         "--like",
+        "--id",
     ),
     "Limits": ("--allow", "--budget", "--limit", "--break", "--force", "--unattended"),
     "Output": ("--out", "--json", "--quiet", "--detach", "--hold", "--dry-run", "--cluster"),

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from quire.cluster.driver import at_breakpoint
 from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.records import WAITING, Event, RunRow, Status
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.runs.adapters import name_of
+from quire.runs.pins import at_breakpoint
 from quire.runs.runtime import NOTHING_GIVEN, Runtime
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.records import WAITING, Batch, Event, RunRow, RunUpdate, Status
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
-from quire.plan.vocabulary import is_named, typed_way
 from quire.runs.drives import letters_about
 from quire.runs.notify import announce
-from quire.runs.pins import PinnedState
+from quire.runs.pins import PinnedState, at_breakpoint
 from quire.runs.runtime import Runtime
 
 TRIES = 3
@@ -311,9 +310,3 @@ class Driver:
             raise Later(str(error), 5.0) from None
         finally:
             await store.release(lease)
-
-
-def at_breakpoint(row: RunRow) -> bool:
-    """Return True if the run is paused at a breakpoint of its user."""
-    breakpoints = [typed_way(label) for label in PinnedState.of(row.pins).breakpoints]
-    return row.status is Status.PAUSED and is_named(row.position, breakpoints)

@@ -49,6 +49,7 @@ from quire.cluster.workflow import RunWorkflow
 from quire.engine.records import RunRow, Status
 from quire.errors import CannotStart, QuireError, StoreError
 from quire.python_process import EndingSignals
+from quire.runs.ticker import Ticker
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ class ClusterWorker:
         self._where = where
         self._say = say
         self._driver = Driver(runtime, reopen, say, self._unfit, worker_identity())
+        self.ticker = Ticker(runtime, "worker", self._wake, say, slots=concurrency, driving=lambda: self._driver.runs)
+        self._cluster: Cluster | None = None
         self._ground = ground
         self._read = ground()
         self._concurrency = concurrency
@@ -177,9 +180,12 @@ class ClusterWorker:
                 return False
             thread = threading.Thread(target=self._temporal.run_forever, name="temporal", daemon=True)
             thread.start()
+            ticking = asyncio.create_task(self.ticker.run())
             try:
                 return await self._serve(loop)
             finally:
+                ticking.cancel()
+                await asyncio.gather(ticking, return_exceptions=True)
                 self._temporal.call_soon_threadsafe(self._temporal.stop)
                 thread.join()
                 self._temporal.close()
@@ -192,6 +198,7 @@ class ClusterWorker:
             self._grace = 0.0
             self._leaving.set()
             return
+        self.ticker.be("leaving")
         self._say(f"leaving: {self._driver.runs} runs are parked after their step (again: at once)")
         self._stopped.set()
 
@@ -201,6 +208,8 @@ class ClusterWorker:
             reason = "" if self._ground() == self._read else "its settings or code have changed since it read them"
         except QuireError as error:
             reason = cut(" ".join(str(error).split()), LONGEST_REASON, LONGEST_REASON)
+        if reason:
+            self.ticker.be("unfit", reason)
         if reason and not self._stale.is_set():
             self._say(f"unfit: {reason}; its runs are left to other workers")
             self._stale.set()
@@ -223,7 +232,7 @@ class ClusterWorker:
         client = await self._tried(lambda: self._there(connect(self._where)), CannotStart)
         if client is None:
             return False
-        cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
+        cluster = self._cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
 
         async def hand_over(run: str) -> None:
             with contextlib.suppress(CannotStart):  # its row exists, and the sweep finds it
@@ -248,6 +257,10 @@ class ClusterWorker:
                     task.cancel()
                 await asyncio.gather(sweeping, *ends, return_exceptions=True)
         return self._stale.is_set() and await self._until_well(client)
+
+    async def _wake(self, run: str) -> None:
+        if self._cluster is not None:
+            await self._there(self._cluster.look(run, resume=True))
 
     async def _worker(self, client: Client, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> Worker:
         # Do not reload Quire for a workflow: it imports only names and two values, which never change.

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from quire.engine.requests import Load, ToolRequest
     from quire.engine.reused_replies import EarlierReplies
     from quire.stores.contract import History, KeptReply, Marks, Pruned, Spent
+    from quire.stores.occurrences import Occurrence, Process, Start, StartState
     from quire.stores.run_pages import JournalPages, RunFilters, RunPage, Sort
+    from quire.stores.transactions import Admit
     from quire.values import Value
 
 LONGEST_ERROR = 8_000
@@ -257,6 +259,51 @@ class Store(Protocol):
 
     async def restore(self, run: NewRun, history: History | None) -> None:
         """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken."""
+        ...
+
+    process: str
+    """The id under which the process reports itself with `beat`; empty if it does not. It is noted in runs it drives.
+    """
+
+    async def start_once(
+        self,
+        run: NewRun | None,
+        occurrence: Occurrence,
+        admit: Admit | None = None,
+        *,
+        state: StartState = "started",
+        reason: str = "",
+    ) -> tuple[Start, bool]:
+        """Claim an occurrence and create its run in one transaction. Return its claim, and True if this call made it;
+        the claim of an earlier call names the run of that call, and nothing is created.
+
+        `admit` decides inside the transaction; with its reason the claim is `skipped`. Without a run only the claim is
+        kept, in the given state.
+        """
+        ...
+
+    async def start_of(self, occurrence: Occurrence) -> Start | None:
+        """Return the claim of an occurrence, if there is one."""
+        ...
+
+    async def starts(self, source: str = "", state: str = "", limit: int = 100) -> Sequence[Start]:
+        """Return claims, newest first."""
+        ...
+
+    async def beat(self, process: Process) -> None:
+        """Report a process that serves or drives runs."""
+        ...
+
+    async def leave(self, process: str) -> None:
+        """Forget a process that ends."""
+        ...
+
+    async def processes(self) -> Sequence[Process]:
+        """Return the processes that have reported themselves within an hour, the oldest first."""
+        ...
+
+    async def due(self, now: float) -> Sequence[str]:
+        """Return the paused runs whose time to continue has come."""
         ...
 
     async def get(self, run: str) -> RunRow | None: ...

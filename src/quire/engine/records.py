@@ -222,6 +222,13 @@ class NewRun(Struct, frozen=True):
     subject: str = ""
     name: str | None = None
     note: str | None = None
+    source: str = ""
+    """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`. Like
+    the lane and the priority a copy of a pin, which is sealed."""
+    lane: str = ""
+    priority: int = 0
+    reserved: float | None = None
+    """The most that it may cost, counted against budgets until it has cost more or has ended."""
 
 
 class RunRow(Struct, frozen=True):
@@ -251,6 +258,14 @@ class RunRow(Struct, frozen=True):
     note: str | None = None
     seen_at: float | None = None
     """The time at which a person marked it as seen."""
+    source: str = ""
+    """As in `NewRun`, like the lane and the priority."""
+    lane: str = ""
+    priority: int = 0
+    wake_at: float | None = None
+    """The time at which a paused run continues by itself."""
+    process: str = ""
+    """The process that drives it."""
 
     @property
     def label(self) -> str:
@@ -273,8 +288,8 @@ class RunRow(Struct, frozen=True):
 class RunUpdate(Struct, gc=False):
     """The columns of the run's row that change with a write.
 
-    `status` and `position` stay as they are if they are None. Each time `status` is given, `failure`, `ended_by` and
-    `expires_at` are written with the values given here, so continuing a run clears them.
+    `status` and `position` stay as they are if they are None. Each time `status` is given, `failure`, `ended_by`,
+    `expires_at` and `wake_at` are written with the values given here, so continuing a run clears them.
     """
 
     status: Status | None = None
@@ -282,6 +297,7 @@ class RunUpdate(Struct, gc=False):
     failure: Failure | None = None
     ended_by: tuple[str, ...] = ()
     expires_at: float | None = None
+    wake_at: float | None = None
 
 
 class Letter(Struct, frozen=True):

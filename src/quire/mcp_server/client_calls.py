@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import mcp_types as types
+from msgspec.structs import replace
 
 from quire.engine.driver.drive import Drive
 from quire.engine.events import Listener
@@ -89,6 +90,7 @@ class Calls:
         self._reopen = reopen
         self._hand_over = hand_over
         self._known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
+        self._options = options
         self._launching = Launching(
             runtime, self._known, shell=self._known.shell, hint=self._known.hint, options=options
         )
@@ -243,7 +245,8 @@ class Calls:
                 self._hand_over(run)
 
     def _launcher(self, caller: Client) -> Launcher:
-        return Launcher(caller.recipient, self._runtime.identity, GRANTS)
+        options = replace(self._options, key=caller.key)
+        return Launcher(caller.recipient, self._runtime.identity, GRANTS, options=options)
 
     async def _attend(self, caller: Client, work: Work, run: str = "") -> LaunchResult:
         """Drive a run in its own task while the client waits; if the client stops waiting, the run is stopped."""

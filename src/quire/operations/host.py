@@ -83,6 +83,11 @@ class Host:
         """Answers that are given again for a while, each with its time. A server drops them when runs change."""
 
     @property
+    def key(self) -> str:
+        """The key under which the caller may send the request again."""
+        return ""
+
+    @property
     def folder(self) -> Path:
         return self.runtime.settings.workspace.folder
 

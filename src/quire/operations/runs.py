@@ -31,7 +31,7 @@ from quire.operations.field_types import (
 from quire.operations.problems import Problem
 from quire.operations.results import Removed, Run
 from quire.operations.shelf import pinned_file
-from quire.runs.again import earlier_start
+from quire.runs.again import earlier_start, starts_now
 from quire.runs.drives import Given, checked_overrides
 from quire.runs.live_views import last_event
 from quire.stores import contract
@@ -165,7 +165,9 @@ async def start_run(host: Host, given: StartRun) -> Value:
         document, given = earlier.document, replace(given, inputs=earlier.completed(given.inputs), **unnamed)
     else:
         document = await asyncio.to_thread(host.shelf.meant, given.document)
-    run = await host.runtime.start(document, given.inputs, host.caller.options(given))
+    run = await host.runtime.start(document, given.inputs, replace(host.caller.options(given), key=host.key))
+    if host.key and (host.drives(run) or not starts_now(await host.runtime.row(run))):
+        return await host.shown(run)
     return await host.begin(run, detach=given.detach, goes_on=given.goes_on)
 
 

@@ -3,6 +3,8 @@
 The document is that of the run's file as it is now. Consent was given to a text: if the document or one that it calls
 has changed since, tools, prepared answers and the absence of people are not taken from the run. A run that others
 wrote gives its inputs alone.
+
+A request with a key is made again without starting anything: it means the run of the first time.
 """
 
 from __future__ import annotations
@@ -13,17 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from quire.errors import BadInputs, CannotStart
+from quire.engine.records import Status
+from quire.errors import BadInputs, CannotStart, KeyReused
 from quire.library.callees import pinned
 from quire.runs.drives import apply_amendments
 from quire.runs.edited_document import document_in_place
-from quire.runs.pins import PinnedState
+from quire.runs.pins import PinnedState, at_breakpoint
 from quire.source import read_source, relative_to_here
-from quire.values import encode
+from quire.stores.occurrences import Occurrence
+from quire.values import encode, sha256
 
 if TYPE_CHECKING:
+    from quire.engine.records import RunRow
     from quire.library.document import Document
+    from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
+    from quire.stores.occurrences import Start
     from quire.values import Value
 
 REDACTED = "[redacted:"
@@ -77,6 +84,31 @@ async def earlier_start(runtime: Runtime, named: str, file: Path | None = None) 
         notice = f"the document has changed since run {row.id}"
         notice += f": not taken from it are {', '.join(left_out)}" if left_out else ""
     return EarlierStart(document, kept_inputs(plan, pins.inputs), options, notice)
+
+
+_REQUESTED = ("model", "budget", "limits", "breakpoints", "answers", "unattended", "says_yes", "allow", "reuse")
+
+
+def occurrence_of(document: Document, inputs: Mapping[str, Value], options: RunOptions) -> Occurrence:
+    """Return the occurrence of a request with a key. The text of a file is not part of the request: it may be edited
+    before the request is sent again."""
+    name = document.sha256 if document.name.startswith("<") else document.name
+    asked = {option: getattr(options, option) for option in _REQUESTED}
+    return Occurrence("id", options.key, sha256(encode([name, dict(inputs), asked]).encode()))
+
+
+def run_of(claim: Start, occurrence: Occurrence) -> str:
+    """Return the run of a claimed key. Raises `KeyReused` if the key was used for another request."""
+    if claim.request != occurrence.request:
+        raise KeyReused(f"the key {claim.key} was used for another request: it has started run {claim.run}")
+    return claim.run
+
+
+def starts_now(row: RunRow) -> bool:
+    """Tell whether a run that was just asked for is to be driven. One that the same request has started earlier may
+    have an owner, wait, or have ended."""
+    paused = row.status is Status.PAUSED and not at_breakpoint(row)
+    return paused or row.status in (Status.PENDING, Status.INTERRUPTED)
 
 
 def given_options(pins: PinnedState) -> dict[str, Value]:

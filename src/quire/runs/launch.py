@@ -22,6 +22,7 @@ from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.walks import in_role, walk_file
 from quire.library.document import Document
+from quire.runs.again import starts_now
 from quire.runs.options import RunOptions
 from quire.runs.outcome import returned
 from quire.runs.workspace_gate import open_gate
@@ -141,15 +142,18 @@ class Launching:
             launcher.check(document.runnable().title)
             run = launcher.run_id
             row = await self._runtime.store.get(run) if run else None
+            options = launcher.options or self._options
             if row is None:
-                options = launcher.options or self._options
                 options = replace(options, reply_to=launcher.recipient, within=launcher.within)
                 run = await self._start(document, inputs, options, run)
-            elif row.status in (*FINAL, Status.FAILED, Status.CANCELLED):
+                row = await self._runtime.store.get(run) if options.key else None
+            started = LaunchResult("started", {"run_id": run})
+            if row is not None and row.status in (*FINAL, Status.FAILED, Status.CANCELLED):
                 # A caller that did not wait was told that the run has started, and learns of its end by the letter.
-                started = LaunchResult("started", {"run_id": run})
                 ended = envelope_of(run, (await self._runtime.view(run)).rest) if wait else started
                 return await self.warned(run, ended)
+            if row is not None and options.key and not starts_now(row):
+                return await self.warned(run, started)
         except QuireError as error:
             return LaunchResult("error", {"error": str(error)})
         if not wait:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
+KEY = late_pattern(r"[\x21-\x7e]{1,200}")
+"""The key of a request, with which the caller may send it again."""
+
+
 class RunOptions(Struct, frozen=True):
     """The options with which a run is started."""
 
@@ -55,10 +59,18 @@ class RunOptions(Struct, frozen=True):
     """True to start although a document has findings that stop a run. Only a person, or a person's program, sets it."""
     accepted: tuple[str, ...] = ()
     """Codes of such findings that the user has accepted for an earlier run."""
+    key: str = ""
+    """The caller's name for this request: sent again, it means the run of the first time."""
+    source: str = ""
+    """See `PinnedState`, like the next two."""
+    lane: str = ""
+    priority: int = 0
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)
         call_limit(self.limits)
+        if self.key and not KEY.fullmatch(self.key):
+            raise CannotStart("the key of a request has 1 to 200 characters of ASCII without spaces")
         _check_names("allow", self.allow)
         _check_names("breakpoints", self.breakpoints)
         if not isinstance(self.reuse, str):

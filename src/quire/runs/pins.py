@@ -14,11 +14,13 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from quire.engine.interpreter.callees import Environment, Profile, opener
+from quire.engine.records import Status
 from quire.errors import RunState
 from quire.library.callees import callee_from_pin, document_from_pin
 from quire.library.texts import open_document
 from quire.models.choose import NO_SETTINGS, CallSettings
 from quire.plan.nodes import KNOWN_VERSIONS, SEMANTICS_VERSION, Plan
+from quire.plan.vocabulary import is_named, typed_way
 from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.values import Value
@@ -135,10 +137,13 @@ SHAPES: Mapping[str, Shape] = {
     "proven": _is_map_of(_is_amount),
     "forced": _are_texts,
     "until": _is_text,
+    "source": _is_text,
+    "lane": _is_text,
+    "priority": _is_amount,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "lane", "priority")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -229,6 +234,10 @@ class PinnedState(Struct, frozen=True):
     """Codes of findings that would have stopped the run."""
     until: str = ""
     """The path of the step after which a try ends; empty for other runs."""
+    source: str = ""
+    """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`."""
+    lane: str = ""
+    priority: int = 0
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""
@@ -408,3 +417,9 @@ def read_profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
         )
         for name, entry in entries.items()
     }
+
+
+def at_breakpoint(row: RunRow) -> bool:
+    """Return True if the run is paused at a breakpoint of its user."""
+    breakpoints = [typed_way(label) for label in PinnedState.of(row.pins).breakpoints]
+    return row.status is Status.PAUSED and is_named(row.position, breakpoints)

@@ -152,13 +152,49 @@ class Runtime(StoredRuns):
         run_id: str = "",
     ) -> str:
         """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
-        performed yet."""
+        performed yet. A request with a key that was made before returns its run of then."""
+        if not options.key:
+            new = await self.prepared(document, inputs, options, choice, run_id=run_id)
+            await self.store.create(new)
+            return new.id
+        from quire.runs.again import occurrence_of, run_of
+
+        occurrence = occurrence_of(document, inputs, options)
+        claim, is_new = await self.store.start_of(occurrence), False
+        if claim is None:
+            new = await self.prepared(document, inputs, options, choice, run_id=run_id)
+            claim, is_new = await self.store.start_once(new, occurrence)
+        run = run_of(claim, occurrence)
+        if not is_new:
+            # The row of a claim is not sealed: one that came with a store must not pass its run off as the user's.
+            await self.store.check_seal(run)
+        return run
+
+    async def prepared(
+        self,
+        document: Document,
+        inputs: Mapping[str, Value],
+        options: RunOptions,
+        choice: Choice | None = None,
+        *,
+        run_id: str = "",
+    ) -> NewRun:
+        """Do the same without creating the row: for runs that are created together with the claim of an occurrence."""
         pins, texts = await prepare(self, document, inputs, options, choice)
         now, title = self.clock.now(), document.runnable().title
-        run = run_id or new_run_id(now)
-        made = NewRun(run, title, document.format, document.name, now, pins.as_json(), texts)
-        await self.store.create(await with_subject(self.store, made))
-        return run
+        run = NewRun(
+            run_id or new_run_id(now),
+            title,
+            document.format,
+            document.name,
+            now,
+            pins.as_json(),
+            texts,
+            source=pins.source,
+            lane=pins.lane,
+            priority=pins.priority,
+        )
+        return await with_subject(self.store, run)
 
     async def drive(
         self,

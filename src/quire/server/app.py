@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 import gzip
 import hashlib
-import re
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
@@ -29,9 +28,10 @@ from starlette.routing import Match, Route
 from quire.display.visible import visible
 from quire.errors import QuireError, StoreError
 from quire.operations.problems import KINDS, Problem, problem_of
+from quire.runs.options import KEY
 from quire.runs.shares import Shares
 from quire.server.assets import Assets
-from quire.server.endpoints import Endpoint, Reply, json_response, problem_response
+from quire.server.endpoints import KEY_HEADER, Endpoint, Reply, json_response, problem_response
 from quire.server.guard import Guard
 from quire.server.routes import ENDPOINTS
 from quire.stores.contract import KeptReply
@@ -68,11 +68,9 @@ async def compressed(response: Response, request: Request) -> Response:
     return response
 
 
-HEADER = "idempotency-key"
 REPLAYED = {"Idempotency-Replayed": "true"}
 NOTHING_DONE = (404, 422)
 """Statuses of requests that did nothing, unless their handler has noted that it has `begun`."""
-_KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 Work = Callable[[], Awaitable["Reply | Response"]]
 
@@ -80,11 +78,11 @@ Work = Callable[[], Awaitable["Reply | Response"]]
 async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> Reply | Response:
     """Do the work of a request, or return the reply that its key has had before. Raises the errors of the work, and
     `Problem` for a key that belongs to another request or to one that is under way."""
-    key = request.headers.get(HEADER)
+    key = request.headers.get(KEY_HEADER)
     store = site.runtime.store
     if key is None or endpoint.method != "POST" or endpoint.cost == "FREE":
         return await work()
-    if not _KEY.fullmatch(key):
+    if not KEY.fullmatch(key):
         raise Problem.of("unfit-parameters", "an Idempotency-Key has 1 to 200 characters of ASCII without spaces")
     claim = await store.claim_key(key, await _hash(request))
     if isinstance(claim, KeptReply):

@@ -73,6 +73,8 @@ class Reply(Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
 
+KEY_HEADER = "idempotency-key"
+
 Handler: TypeAlias = "Callable[[Site, Call], Awaitable[Reply | Response]]"
 
 

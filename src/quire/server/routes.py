@@ -15,7 +15,7 @@ from quire.display.run_json import row_data
 from quire.operations import OPERATIONS, Operation
 from quire.operations.field_types import File, schema_of
 from quire.operations.host import Host, Job
-from quire.server.endpoints import Call, Endpoint, Handler, Parameter, Reply, names_in
+from quire.server.endpoints import KEY_HEADER, Call, Endpoint, Handler, Parameter, Reply, names_in
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -38,6 +38,10 @@ class RequestHost(Host):
         self.headers: dict[str, str] = {}
         self.unchanged = False
         self.kept = site.hub.kept
+
+    @property
+    def key(self) -> str:
+        return self.request.headers.get(KEY_HEADER, "")
 
     def drives(self, run: str) -> bool:
         return run in self.site.runs

@@ -14,13 +14,15 @@ from msgspec import Struct
 
 from quire.engine.records import RunRow, Status
 from quire.operations.host import Caller
+from quire.operations.problems import Problem
 from quire.operations.shelf import Shelf
 from quire.runs.live_views import LiveViews
 from quire.runs.pins import PinnedState
+from quire.runs.ticker import Ticker
 from quire.server.handlers.language_sessions import LanguageSessions
 from quire.server.hub import Changes, Hub
 from quire.server.markup import Renderer
-from quire.server.own_runs import OwnRuns, note_resting, take_resting
+from quire.server.own_runs import MOST_RUNS, OwnRuns, note_resting, take_resting
 from quire.server.run_index import RunIndexer
 from quire.server.webhooks import Webhooks
 
@@ -90,6 +92,9 @@ class Site:
             hand_over=hand_over,
             report=self.report,
         )
+        self.ticker = Ticker(
+            runtime, "serve", self._continue, self.report, slots=MOST_RUNS, driving=lambda: len(self.runs)
+        )
         self.indexer = RunIndexer(runtime)
         self.webhooks = (
             Webhooks(runtime, link=options.place, allow=options.allow, report=self.report) if options.webhooks else None
@@ -118,12 +123,14 @@ class Site:
             asyncio.create_task(asyncio.to_thread(self.shelf.all)),
             asyncio.create_task(self.runs.take_over(self._left_behind)),
         ]
+        ticking = asyncio.create_task(self.ticker.run())
         if self.webhooks is not None:
             self.webhooks.open()
             tasks.append(asyncio.create_task(self.webhooks.run()))
         try:
             yield
         finally:
+            self.ticker.be("leaving")
             self.languages.close()
             await self.renderer.close()
             for task in tasks:
@@ -131,6 +138,8 @@ class Site:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.indexer.close()
             note_resting(self.runtime.settings, await self.runs.close())
+            ticking.cancel()
+            await asyncio.gather(ticking, return_exceptions=True)
 
     def leave(self) -> None:
         """End the streams and the requests that wait for a run, because the server stops."""
@@ -140,6 +149,10 @@ class Site:
     def detach(self, run: str) -> None:
         """Leave a run to a process of its own."""
         self._hand_over(run)
+
+    async def _continue(self, run: str) -> None:
+        with contextlib.suppress(Problem):  # no room is left, or the server is stopping
+            await self.runs.go_on(run)
 
     async def _left_behind(self) -> list[str]:
         """Return the runs that the last server brought to rest, and those that it left when it was killed."""

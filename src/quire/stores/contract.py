@@ -117,6 +117,8 @@ MOST_NAME, MOST_NOTE = 80, 2000
 """The longest name and the longest note of a run."""
 REPLY_SECONDS = 24 * 3600.0
 """The time for which a reply is kept under its idempotency key."""
+PROCESS_SECONDS = 3600.0
+"""The time after which a process that was not seen is forgotten."""
 UNDER_WAY_SECONDS = 900.0
 """The time after which a request without a reply counts as lost with its server."""
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
 from quire.errors import BrokenSeal, StoreError
+from quire.stores.occurrences import Process, Start
 from quire.stores.seals import seal_answer, seal_letter
 from quire.subject import subject_of
 from quire.values import decode
@@ -75,7 +76,7 @@ RUN_COLUMNS = f"""
     coalesce(t.total_input, 0), coalesce(t.total_output, 0),
     CASE WHEN t.written_at IS NULL THEN 0.0 ELSE t.total_cost END,
     r.failure_kind, r.failure_message, r.ended_by, r.epoch,
-    {PINS}, r.subject, r.name, r.note, r.seen_at
+    {PINS}, r.subject, r.name, r.note, r.seen_at, r.source, r.lane, r.priority, r.wake_at, r.process
 """
 
 
@@ -87,8 +88,8 @@ _pins = functools.lru_cache(maxsize=8)(decode)
 def run_row(row: Row) -> RunRow:
     """Decode a run as stored. The store derives the current status from time and locks."""
     _check_texts(*row[:6])
-    _check_texts(*(text or "" for text in row[17:20]))
-    _check_numbers(*row[6:12], row[15], row[20])
+    _check_texts(*(text or "" for text in (*row[17:20], *row[21:23], row[25])))
+    _check_numbers(*row[6:12], row[15], row[20], *row[23:25])
     pins = _pins(row[16])
     if not isinstance(pins, dict):
         raise TypeError(pins)
@@ -114,7 +115,26 @@ def run_row(row: Row) -> RunRow:
         name=row[18],
         note=row[19],
         seen_at=row[20],
+        source=row[21] or "",
+        lane=row[22] or "",
+        priority=row[23],
+        wake_at=row[24],
+        process=row[25] or "",
     )
+
+
+@_checked
+def start_row(row: Row) -> Start:
+    _check_texts(*row[:3], *row[5:])
+    _check_numbers(*row[3:5])
+    return Start(*row)
+
+
+@_checked
+def process(row: Row) -> Process:
+    _check_texts(*row[:3], *row[4:6], *row[10:])
+    _check_numbers(row[3], *row[6:10])
+    return Process(*row)
 
 
 @_checked

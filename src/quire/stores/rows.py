@@ -157,6 +157,13 @@ class Encoded(Struct):
     """The paths of effects that the batch begins with an intent."""
     ended: Sequence[str] = ()
     """The paths of all its other effects, superseded ones included."""
+    wake_at: float | None = None
+    """Written with the status, and outside the seal: waking a run early or late decides nothing."""
+
+    @property
+    def rest(self) -> Cells:
+        """The cells of `SET_STATUS` after the seal: a run that rests has no process."""
+        return self.wake_at, self.status[0] if self.status else None
 
     @property
     def only_journal(self) -> bool:
@@ -208,6 +215,7 @@ def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
         used=[effect.usage for effect in batch.effects if effect.usage is not None],
         started=[effect.path for effect in batch.effects if effect.state == "intent"],
         ended=[*batch.supersede, *(effect.path for effect in batch.effects if effect.state != "intent")],
+        wake_at=None if update is None else update.wake_at,
     )
 
 

@@ -28,14 +28,16 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
+from quire.stores.occurrences import Start
 from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, Sort, cursor
 from quire.values import clean
 
 if TYPE_CHECKING:
     from quire.stores.contract import History, KeptReply
+    from quire.stores.occurrences import Occurrence, Process, StartState
     from quire.stores.rows import OwnedRun
     from quire.stores.statements import Statements
-    from quire.stores.transactions import Steps, Transactions
+    from quire.stores.transactions import Admit, Steps, Transactions
     from quire.trust.seal import Seal
     from quire.values import Value
 
@@ -60,6 +62,8 @@ class SqlStore(ABC):
         self._now = now
         self._queries = RunQueries(sql, now, self._owner_is)
         self._held: dict[str, OwnedRun] = {}
+        self.process = ""
+        """The id of this process, if it reports itself to the store."""
 
     @cached_property
     def _transactions(self) -> Transactions:
@@ -118,6 +122,52 @@ class SqlStore(ABC):
 
         new = encode_run(run, self._seal, history)
         await self._insert(lambda again: self._transactions.create(new, again=again))
+
+    async def start_once(
+        self,
+        run: NewRun | None,
+        occurrence: Occurrence,
+        admit: Admit | None = None,
+        *,
+        state: StartState = "started",
+        reason: str = "",
+    ) -> tuple[Start, bool]:
+        from quire.stores.transactions import encode_run
+
+        new = None if run is None else encode_run(run, self._seal)
+        source, key, request = (clean(text) for text in (occurrence.source, occurrence.key, occurrence.request))
+        named = run.id if run else ""
+        claim = Start(source, key, request, occurrence.due, self._now(), state, clean(reason), named)
+        return await self._transact(lambda again: self._transactions.start_once(new, claim, admit, again=again))
+
+    async def starts(self, source: str = "", state: str = "", limit: int = 100) -> Sequence[Start]:
+        rows = await self._rows(self._sql.STARTS, (source, source, state, state, limit))
+        return [row_decoder.start_row(row) for row in rows]
+
+    async def start_of(self, occurrence: Occurrence) -> Start | None:
+        rows = await self._rows(self._sql.CLAIMED, (clean(occurrence.source), clean(occurrence.key)))
+        return row_decoder.start_row(rows[0]) if rows else None
+
+    async def beat(self, process: Process) -> None:
+        self.process = process.id
+        if self._is_ready():
+            await self._transact(lambda again: self._transactions.beat(process))
+
+    async def leave(self, process: str) -> None:
+        if self._is_ready():
+            await self._transact(lambda again: self._transactions.leave(process))
+
+    async def processes(self) -> Sequence[Process]:
+        if not self._is_ready():
+            return ()
+        return [row_decoder.process(row) for row in await self._rows(self._sql.PROCESSES)]
+
+    def _is_ready(self) -> bool:
+        """Tell whether a process may report itself: this must not create or migrate a file."""
+        return True
+
+    async def due(self, now: float) -> Sequence[str]:
+        return [row_decoder.readable_id(run) for (run,) in await self._rows(self._sql.DUE, (now,))]
 
     async def get(self, run: str) -> RunRow | None:
         rows = await self._rows(self._sql.ONE_RUN, (run,))
@@ -248,7 +298,9 @@ class SqlStore(ABC):
         if not await self._take_lock(run):
             raise contract.busy(run)
         try:
-            status, lease, held = await self._transact_as_owner(lambda again: self._transactions.acquire(run, after))
+            status, lease, held = await self._transact_as_owner(
+                lambda again: self._transactions.acquire(run, after, self.process)
+            )
             if lease is None or held is None:
                 raise contract.cannot_go_on(run, status)
         except BaseException:

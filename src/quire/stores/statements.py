@@ -78,8 +78,11 @@ class Statements(ABC):
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
     NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+        INSERT INTO runs (
+            id, title, format, document, created_at, updated_at, subject, name, note, until, source, lane, priority,
+            reserved
+        )
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
     """
     """Inserts a run and answers with its number; with nothing if the id is taken."""
     RECENT_PINS = """
@@ -97,12 +100,12 @@ class Statements(ABC):
     """Selects the status of a run, which then does not change until the transaction ends."""
     SET_STATUS = """
         UPDATE runs SET status = ?, failure_kind = ?, failure_message = ?, ended_by = ?, expires_at = ?,
-            updated_at = ?, anchor = ?, seal = ?
+            updated_at = ?, anchor = ?, seal = ?, wake_at = ?, process = CASE WHEN ? = 'running' THEN process END
         WHERE n = ?
     """
     SET_ANCHOR = "UPDATE runs SET anchor = ?, seal = ? WHERE n = ?"
     AT_EPOCH = "SELECT 1 FROM runs WHERE id = ? AND epoch = ?"
-    NEXT_EPOCH = "UPDATE runs SET epoch = epoch + 1, cancel_requested = FALSE WHERE id = ?"
+    NEXT_EPOCH = "UPDATE runs SET epoch = epoch + 1, cancel_requested = FALSE, process = ? WHERE id = ?"
     ASK_CANCEL = "UPDATE runs SET cancel_requested = TRUE WHERE id = ?"
     CANCEL_ASKED = "SELECT 1 FROM runs WHERE id = ? AND cancel_requested"
 
@@ -172,6 +175,31 @@ class Statements(ABC):
     REPLY_OF_KEY = "SELECT request, claim, reply FROM http_replies WHERE key = ?"
     KEEP_REPLY = "UPDATE http_replies SET reply = ? WHERE key = ? AND claim = ?"
     DROP_KEY = "DELETE FROM http_replies WHERE key = ? AND claim = ?"
+
+    CLAIM = """
+        INSERT INTO starts (source, key, request, due, at, state, reason, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (source, key) DO NOTHING
+    """
+    CLAIMED = "SELECT source, key, request, due, at, state, reason, run FROM starts WHERE source = ? AND key = ?"
+    SET_CLAIM = "UPDATE starts SET state = ?, reason = ?, run = ? WHERE source = ? AND key = ?"
+    STARTS = """
+        SELECT source, key, request, due, at, state, reason, run FROM starts
+        WHERE (? = '' OR source = ?) AND (? = '' OR state = ?) ORDER BY at DESC, key DESC LIMIT ?
+    """
+    PUT_PROCESS = """
+        INSERT INTO processes (
+            id, kind, host, pid, version, queue, started_at, seen_at, slots, driving, state, reason
+        )
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, slots = excluded.slots,
+            driving = excluded.driving, state = excluded.state, reason = excluded.reason
+    """
+    PROCESSES = """
+        SELECT id, kind, host, pid, version, queue, started_at, seen_at, slots, driving, state, reason FROM processes
+        ORDER BY started_at, id
+    """
+    DROP_PROCESSES = "DELETE FROM processes WHERE id = ? OR seen_at < ?"
+    DUE = "SELECT id FROM runs WHERE wake_at <= ? AND status = 'paused' ORDER BY wake_at, id"
 
     PUT_LETTER = "INSERT INTO letters (recipient, run, text, at, seal) VALUES (?, ?, ?, ?, ?)"
     LETTERS = "SELECT recipient, run, text, at, seal FROM letters WHERE recipient = ? ORDER BY n"

@@ -35,6 +35,7 @@ from quire.values import clean, encode, sha256
 
 if TYPE_CHECKING:
     from quire.stores.contract import History, KeptReply
+    from quire.stores.occurrences import Process, Start
     from quire.stores.statements import Statements
     from quire.trust.seal import Seal
 
@@ -79,6 +80,11 @@ async def drive_async(steps: Generator[S, Sequence[Row], T], perform: Callable[[
         return result
 
 
+Admit: TypeAlias = "Callable[[type[Statements]], Steps[str]]"
+"""Decides inside the transaction of a claim, with the statements of its store, whether the run may be created: returns
+the reason against it, or an empty text. An error that it raises takes the claim back."""
+
+
 class EncodedRun(Struct):
     """A new run as rows, encoded before its transaction begins."""
 
@@ -99,7 +105,9 @@ def encode_run(run: NewRun, seal: Seal, history: History | None = None) -> Encod
         blobs.rows.append((digest, text))
     labels = [None if text is None else clean(text) for text in (run.subject or None, run.name, run.note)]
     until = str(run.pins.get("until") or "") or None
-    columns = (run.id, title, run.format, document, run.created_at, run.created_at, *labels, until)
+    source, lane = (clean(text) or None for text in (run.source, run.lane))
+    copies = (until, source, lane, run.priority, run.reserved)
+    columns = (run.id, title, run.format, document, run.created_at, run.created_at, *labels, *copies)
     return EncodedRun(columns, pins, blobs.rows, history, _encode_history(run.id, history, seal))
 
 
@@ -120,6 +128,26 @@ class Transactions:
         self._place = place
         self._seal = seal
         self._now = now
+
+    def start_once(
+        self, new: EncodedRun | None, claim: Start, admit: Admit | None, *, again: bool
+    ) -> Steps[tuple[Start, bool]]:
+        """Claim an occurrence and create its run; if it is claimed already, return the earlier claim and False.
+
+        `admit` may refuse: then the claim is kept as skipped, with its reason, and nothing is created.
+        """
+        sql, place = self._sql, (claim.source, claim.key)
+        if not (yield sql.CLAIM, tuple(getattr(claim, name) for name in claim.__struct_fields__)):
+            (earlier,) = yield sql.CLAIMED, place
+            start = row_decoder.start_row(earlier)
+            return start, again and start.at == claim.at and start.run in (claim.run, "")
+        reason = (yield from admit(sql)) if admit is not None else ""
+        if reason:
+            claim = replace(claim, state="skipped", reason=clean(reason), run="")
+            yield sql.SET_CLAIM, (claim.state, claim.reason, claim.run, *place)
+        elif new is not None:
+            yield from self.create(new, again=again)
+        return claim, True
 
     def create(self, new: EncodedRun, *, again: bool) -> Steps[None]:
         """Create a run, with its history if there is one. Raises `StoreError` if the id is taken."""
@@ -152,7 +180,17 @@ class Transactions:
         for batch in batches:
             yield Append(held, batch, history.updated_at)
 
-    def acquire(self, run: str, after: int | None) -> Steps[tuple[Status, Lease | None, OwnedRun | None]]:
+    def beat(self, process: Process) -> Steps[None]:
+        """Report a process, and forget those that were not seen for an hour."""
+        yield self._sql.PUT_PROCESS, tuple(getattr(process, name) for name in process.__struct_fields__)
+        yield self._sql.DROP_PROCESSES, ("", process.seen_at - contract.PROCESS_SECONDS)
+
+    def leave(self, process: str) -> Steps[None]:
+        yield self._sql.DROP_PROCESSES, (process, 0.0)
+
+    def acquire(
+        self, run: str, after: int | None, process: str = ""
+    ) -> Steps[tuple[Status, Lease | None, OwnedRun | None]]:
         """Take the next epoch. Without a lease the run has ended, perhaps just now: its wait had expired."""
         sql = self._sql
         status = yield from self._status(run)
@@ -166,7 +204,7 @@ class Transactions:
         if status is Status.EXPIRED:
             yield from self._end(held, sealed.state_as(status))
             return status, None, None
-        yield sql.NEXT_EPOCH, (run,)
+        yield sql.NEXT_EPOCH, (process or None, run)
         (row,) = yield sql.ONE_RUN, (run,)
         marks, cost = sealed.marks(), held.tail.cost
         return status, Lease(run, held.epoch, *marks, cost, row_decoder.run_row(row), sealed.records()), held
@@ -207,7 +245,7 @@ class Transactions:
         yield from self._end(held, sealed.state_as(Status.CANCELLED), [cancelled])
         if not sealed.holds(self._seal):
             yield self._sql.SET_ANCHOR, (sealed.stored.anchor, sealed.stored.seal, number)
-        yield self._sql.NEXT_EPOCH, (run,)
+        yield self._sql.NEXT_EPOCH, (None, run)
         return True
 
     def check_seal(self, run: str, *, whole: bool) -> Reads[None]:

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TABLES = "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters, quire_blobs, quire_http_replies"
+_TABLES = (
+    "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters, quire_blobs, quire_http_replies, "
+    "quire_starts, quire_triggers, quire_processes"
+)
 _SIZE = "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(string_to_array(%s, ', ')) AS t"
 
 

@@ -215,7 +215,7 @@ async def append(
         await connection.execute(PostgresStatements.APPEND, (number, *row), prepare=True)
     if rows.status is not None:
         sealed = tail.sealed(seal, 0)
-        await connection.execute(PostgresStatements.SET_STATUS, (*rows.status, at, *sealed, number))
+        await connection.execute(PostgresStatements.SET_STATUS, (*rows.status, at, *sealed, *rows.rest, number))
     elif before.anchors(rows):
         await connection.execute(PostgresStatements.SET_ANCHOR, (*tail.sealed(seal, 0), number))
     # In the order of their hashes, so that two writers with the same texts never deadlock.

@@ -159,6 +159,10 @@ class Database:
             # A folder that this account may not search.
             raise explain(error, self.path) from error
 
+    def is_current(self) -> bool:
+        """Tell whether the file exists and has the schema of now."""
+        return self.exists() and (self._connection is not None or not _is_older(self.path))
+
     def connection(self) -> sqlite3.Connection:
         if self._connection is None:
             if self._closed:

@@ -22,7 +22,18 @@ from quire.stores.sqlite.writer import OwnerLocks
 from quire.trust.seal import Seal
 
 PLACE = Path("the memory of this process")
-_TABLES = ("runs", "pins", "blobs", "journal", "questions", "letters", "http_replies")
+_TABLES = (
+    "runs",
+    "pins",
+    "blobs",
+    "journal",
+    "questions",
+    "letters",
+    "http_replies",
+    "starts",
+    "triggers",
+    "processes",
+)
 _FREE: list[sqlite3.Connection] = []
 """Empty databases. Making the tables, or preparing all statements for a copy of them, takes as long as a small run, so
 a database is used again."""

@@ -143,6 +143,9 @@ class SqliteStore(SqlStore):
                 return WriteResult(bool(cancel), bool(waiting))
         raise contract.fenced(held.run)
 
+    def _is_ready(self) -> bool:
+        return self._database.is_current()
+
     async def _settle(self) -> None:
         self._flush()
 

@@ -240,7 +240,7 @@ def append(connection: sqlite3.Connection, held: OwnedRun, rows: Encoded, at: fl
     if rows.status is None:
         connection.execute(SqliteStatements.SET_ANCHOR, (*sealed, held.number))
     else:
-        connection.execute(SqliteStatements.SET_STATUS, (*rows.status, at, *sealed, held.number))
+        connection.execute(SqliteStatements.SET_STATUS, (*rows.status, at, *sealed, *rows.rest, held.number))
 
 
 def transact(connection: sqlite3.Connection, steps: Steps[T], seal: Seal) -> T:
