@@ -14,6 +14,7 @@
     │   └── NoSuchRun
     ├── StepFailed                  3    one step could not be performed; has its path
     │   ├── ModelFailed                  the provider refused, timed out, or returned nothing
+    │   │   └── Parked                   it asks for a longer wait than a call may take: the run waits instead
     │   └── ToolFailed                   the tool refused, raised, or does not exist
     ├── LimitReached                5    a limit of the run: calls, money, work
     ├── Refused                     6    permission, signature, trust
@@ -196,6 +197,15 @@ class ModelFailed(StepFailed):
         self.transient = transient
         self.delays = delays
         self.used = used
+
+
+class Parked(ModelFailed):
+    """A service asks for a longer wait than a call may take. A run waits until `wake_at`, and nothing is recorded."""
+
+    def __init__(self, message: str, wake_at: float, reason: str) -> None:
+        super().__init__(message, kind="rate_limit", transient=True)
+        self.wake_at = wake_at
+        self.reason = reason
 
 
 class ToolFailed(StepFailed):

@@ -72,7 +72,9 @@ CALL = ModelCall("", (Message("user", "Hi."),))
 async def ask(model: Fallback) -> tuple[str, list[tuple[str, str]]]:
     """Return the reply, and the switches without their reasons."""
     switches: list[tuple[str, str]] = []
-    call = ModelCall("", (Message("user", "Hi."),), on_switch=lambda a, b, reason: switches.append((a, b)))
+    call = ModelCall(
+        "", (Message("user", "Hi."),), on_switch=lambda told: switches.append((str(told["from"]), str(told["to"])))
+    )
     reply = await model.complete(call, lambda piece: None)
     return f"{reply.model}: {reply.text}", switches
 
@@ -177,11 +179,10 @@ def test_a_call_is_estimated_by_the_dearest_model(stub: Stub) -> None:
     [
         ("house:small > anthropic:claude-haiku-5-5", "anthropic:claude-haiku-5-5 needs a key: set ANTHROPIC_API_KEY"),
         ("house:small > ", "'' is not a model name"),
-        ("house:small > script:x.yaml", "script"),
     ],
 )
 def test_every_model_of_a_list_is_looked_at_before_the_start(stub: Stub, spec: str, problem: str) -> None:
-    with pytest.raises((CannotStart, OSError), match=problem):
+    with pytest.raises(CannotStart, match=problem):
         opened(stub, spec)
 
 
@@ -204,7 +205,7 @@ def test_a_switch_is_kept_and_a_replay_asks_no_model(place: Place, capsys: pytes
     view = json.loads(capsys.readouterr().out)
     assert (view["model"], view["artifact"]) == (BOTH, result["artifact"])
     assert main(["runs", "last", "--follow"]) == 0
-    assert "model switched: house:large is asked: house:small: the provider failed" in capsys.readouterr().out
+    assert "model switched house:small: the provider failed" in capsys.readouterr().out
     assert len(stub.requests) == requests
 
 

@@ -242,6 +242,7 @@ class Driver:
             self.stopping
             and row.status in (Status.PAUSED, Status.INTERRUPTED, Status.PENDING)
             and not at_breakpoint(row)
+            and row.wake_at is None
         ):
             return Outcome(str(row.status), HANDED_OVER)
         return await self._rest(row)
@@ -258,6 +259,9 @@ class Driver:
             case Status.AWAITING_INPUT:
                 return resume or bool(await self._runtime.store.answers(row.id))
             case Status.PAUSED:
+                if row.wake_at is not None and not resume:
+                    due = row.wake_at <= self._runtime.clock.now()
+                    return due or bool(await self._runtime.store.answers(row.id))
                 # A worker that was shutting down has parked it, and died before it could report that.
                 return resume or (taken and not at_breakpoint(row))
             case Status.FAILED | Status.CANCELLED:
@@ -267,7 +271,8 @@ class Driver:
 
     async def _rest(self, row: RunRow) -> Outcome:
         if row.status in WAITING:
-            return Outcome(str(row.status), WAITS, row.expires_at)
+            ends = [end for end in (row.expires_at, row.wake_at) if end is not None]
+            return Outcome(str(row.status), WAITS, min(ends, default=None))
         if row.status in (Status.RUNNING, Status.INTERRUPTED, Status.PENDING):
             return Outcome(str(row.status), BUSY)
         if row.status is Status.EXPIRED:

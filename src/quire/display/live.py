@@ -22,7 +22,7 @@ from rich.text import Text
 
 from quire.display.keyboard import may_paint, quiet_keys
 from quire.display.live_frame import FrameState, frame, summary
-from quire.display.run_views import NOTICES, View, end_fan, warning_line
+from quire.display.run_views import View, end_fan, warning_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -143,7 +143,7 @@ class LiveView(View):
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     def show(self, event: Event) -> None:
-        if event.type in NOTICES and not event.replayed:
+        if event.type in ("warning", "bound_broken", "model_switched") and not event.replayed:
             self.say(warning_line(event))
         elif event.type in ("step_completed", "step_failed") and (step := self._progress.steps.get(event.path)):
             end_fan(step, event)

@@ -25,6 +25,7 @@ from quire.display.text import (
     table,
     tokens_in_and_out,
     visible,
+    wait_words,
 )
 from quire.display.turns import call_lines, effect_words, hook_words, turn_title, used_of
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
@@ -96,6 +97,8 @@ def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterat
     ]
     if row.expires_at is not None and row.status in (Status.PAUSED, Status.AWAITING_INPUT):
         facts.append(("expires", f"{_clock(row.expires_at)} (in {age(row.expires_at - now)})"))
+    if words := wait_words(row):
+        facts.append(("waits", words))
     if row.input_tokens or row.output_tokens:
         facts.append(("tokens", f"{row.input_tokens:,} in, {row.output_tokens:,} out" + (f", {cost}" if cost else "")))
     if row.failure:
@@ -192,10 +195,8 @@ def event_line(event: Event) -> str:
             what = [f"{data.get('total')} items side by side"]
         case kind if kind in _EVENTS:
             what = [_EVENTS[kind], title, str(data.get("message", ""))]
-        case "model_switched":
-            what = [f"model switched: {data.get('to')} is asked:", str(data.get("reason", ""))]
         case other:
-            what = [other.replace("_", " "), str(data.get("message", ""))]
+            what = [other.replace("_", " "), str(data.get("message", data.get("reason", "")))]
     said_here = one_line(" ".join(part for part in what if part))
     return f"{_clock(event.at)[11:]}  {f'{step}: ' if step else ''}{said_here}"
 
@@ -340,7 +341,7 @@ def _run_table(
         cell = [
             row.id,
             said(shown_status(row, row.id in asking)),
-            short(row.label, title) + (forked if wide else ""),
+            short(row.label, title) + (forked if wide else "") + (f"  ({wait_words(row)})" if row.parked else ""),
             position_of(row),
             age(now - row.created_at),
         ]

@@ -79,8 +79,6 @@ class QuietView(View):
 
 LONG_READING = 10.0
 """Seconds after which a model that reads a prompt is mentioned."""
-NOTICES = ("warning", "bound_broken", "model_switched")
-"""Types of events that are a line of their own."""
 _ENDS = {"step_completed": "done", "step_skipped": "skipped", "step_failed": "failed"}
 
 
@@ -99,7 +97,7 @@ class PlainView(QuietView):
         if event.replayed:
             return
         step = self._progress.steps.get(event.path)
-        if event.type in NOTICES:
+        if event.type in ("warning", "bound_broken", "model_switched"):
             self.say(warning_line(event))
         elif event.type == "fan_item" and event.data.get("state") == "failed":
             which = event.data.get("name", event.data.get("index", ""))
@@ -217,12 +215,8 @@ class PlainView(QuietView):
 
 def warning_line(event: Event) -> str:
     where = f"{place(event.way)}: " if event.way else ""
-    return f"{event.type.replace('_', ' ')}: {where}{one_line(notice(event.data))}"
-
-
-def notice(data: Mapping[str, Value]) -> str:
-    """Return the message of an event; of a switch of models, the next model and the reason."""
-    return f"{data['to']} is asked: {data.get('reason')}" if "to" in data else str(data.get("message", ""))
+    message = event.data.get("message") or f"{event.data.get('to')} is asked: {event.data.get('reason')}"
+    return f"{event.type.replace('_', ' ')}: {where}{one_line(str(message))}"
 
 
 class JsonLines(QuietView):

@@ -79,8 +79,8 @@ class ModelCall:
     """Called with (seconds, reason) for each wait before the call is made again."""
     on_wait: Callable[[str], None] | None = field(default=None, compare=False)
     """Called with the reason if the call waits for others because of a limit."""
-    on_switch: Callable[[str, str, str], None] | None = field(default=None, compare=False)
-    """Called with (model, next model, reason) if the next model of a list is asked."""
+    on_switch: Callable[[Mapping[str, Value]], None] | None = field(default=None, compare=False)
+    """Called with `from`, `to` and `reason` if the next model of a list is asked."""
     on_reading: Callable[[int, int], None] | None = field(default=None, compare=False)
     """Called with (tokens read, tokens of the prompt) while a model of this process reads a long prompt."""
     untimed: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, compare=False)

@@ -54,6 +54,10 @@ REFUSED = "too_many_calls"
 journals have records of it that a policy survived."""
 
 
+PARKED = "parked"
+"""Failure kind under which the row of a paused run stores why it continues later; it is not a failure."""
+
+
 def call_limit(most: int, path: str, label: str = "") -> LimitReached:
     """Return the error that ends a run at the first model call beyond its limit."""
     message = f"the run has made the {most} model calls that it may make (max_pipeline_spawns; --limit calls=N)"
@@ -264,6 +268,8 @@ class RunRow(Struct, frozen=True):
     priority: int = 0
     wake_at: float | None = None
     """The time at which a paused run continues by itself."""
+    parked: str = ""
+    """Why it waits until then: `openai asks for 40 min`."""
     process: str = ""
     """The process that drives it."""
 

@@ -7,14 +7,14 @@ shown. A model that failed rests: for a while the calls of this process come to 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
-from quire.errors import ModelFailed
+from quire.errors import ModelFailed, Parked
 from quire.models.prices import rate_of
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Fallback:
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         delays: tuple[float, ...] = ()
+        parked: list[Parked] = []
         streamed = False
 
         def pass_on(piece: str) -> None:
@@ -59,7 +60,7 @@ class Fallback:
         while True:
             name, *names = names
             if name != before and call.on_switch is not None:
-                call.on_switch(before, name, reason)
+                call.on_switch({"from": before, "to": name, "reason": reason})
             try:
                 reply = await self._models[name].complete(call, pass_on)
             except ModelFailed as error:
@@ -67,23 +68,20 @@ class Fallback:
             else:
                 return replace(reply, delays=(*delays, *reply.delays))
             failure.delays = delays = (*delays, *failure.delays)
+            parked += [failure] if isinstance(failure, Parked) else []
             if failure.kind == "too_long":
-                names = self._longer(name, names)
+                own = self._window(name)
+                names = [other for other in names if own is None or (self._window(other) or own + 1) > own]
             elif failure.kind in _PASSED_ON:
                 _resting[self._config.folder, name] = self._now() + REST_SECONDS
             else:
                 raise failure
             if streamed or not names:
-                raise failure
+                raise min(parked, key=lambda wait: wait.wake_at, default=failure)
             before, reason = name, failure.message
 
     def _rests(self, name: str) -> bool:
         return _resting.get((self._config.folder, name), 0.0) > self._now()
-
-    def _longer(self, name: str, others: Sequence[str]) -> list[str]:
-        """Return the models that may read more than this one."""
-        own = self._window(name)
-        return [other for other in others if own is None or (self._window(other) or own + 1) > own]
 
     def _window(self, name: str) -> int | None:
         return rate_of(name, self._config, datetime.now(UTC).date(), self._environ).context

@@ -52,8 +52,6 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
     opened = {name: _open_member(name, config, environ, BACKOFF[:1]) for name in earlier}
     opened[last] = model = _open_member(last, config, environ, BACKOFF)
     if earlier:
-        if script := next((name for name in opened if name.startswith("script:")), None):
-            raise CannotStart(f"{script} stands in a list of models, and a script answers alone")
         from quire.models.fallback import Fallback
 
         model = Fallback(opened, config, environ)

@@ -142,27 +142,25 @@ def rate_of(spec: str, settings: ModelSettings, today: datetime.date, environ: M
 
 
 def _dearest(spec: str, rates: Sequence[Rate]) -> Rate:
-    """Return a price that no model of a list exceeds, under the name of the most expensive one if it is its
-    price."""
+    """Return a price that no model of a list exceeds, under the name of the most expensive one."""
     windows = [rate.context for rate in rates]
     context = None if None in windows else max(filter(None, windows))
-    priced = [rate for rate in rates if isinstance(rate, ModelRate)]
+    priced: list[ModelRate] = []
     for rate in rates:
         if isinstance(rate, Unpriced):
             return Unpriced(spec, f"{rate.spec}: {rate.reason}", context)
+        priced.append(rate)
     top = max(priced, key=lambda rate: rate.at()[::-1])
-    most = replace(
+    return replace(
         top,
         input=max(rate.input for rate in priced),
         output=max(rate.output for rate in priced),
-        tiers=tuple(sorted((tier for rate in priced for tier in rate.tiers), key=lambda tier: tier.above)),
+        tiers=tuple(tier for rate in priced for tier in rate.tiers),
         call=max(rate.call for rate in priced),
         context=context,
         source=f"{top.source}, the most expensive of {spec}",
-        free=all(rate.free for rate in priced),
         premises=tuple(dict.fromkeys(premise for rate in priced for premise in rate.premises)),
     )
-    return most if (most.input, most.output) == (top.input, top.output) else replace(most, spec=spec)
 
 
 def _rate_without_settings(

@@ -43,10 +43,9 @@ class Redacted:
             if (shown := stream.add(piece)) or not piece:
                 on_delta(shown)
 
-        if (switched := call.on_switch) is not None:
-            tell = switched
+        if (tell := call.on_switch) is not None:
             call = with_fields(
-                call, on_switch=lambda name, other, reason: tell(name, other, self._redactor.text(reason))
+                call, on_switch=lambda switch: tell({key: self._redactor.value(text) for key, text in switch.items()})
             )
         try:
             reply = await self._model.complete(call, show)

@@ -13,15 +13,7 @@ from msgspec import Struct
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
 from quire.errors import CannotStart, ModelFailed, Refused, StepFailed
-from quire.models.choose import (
-    CHARACTERS_A_TOKEN,
-    NO_SETTINGS,
-    CallSettings,
-    Choice,
-    choose_model,
-    members_of,
-    price_key,
-)
+from quire.models.choose import CHARACTERS_A_TOKEN, NO_SETTINGS, CallSettings, Choice, choose_model, members_of
 from quire.models.open import open_model
 from quire.plan.pipeline_work import Agent
 from quire.plan.vocabulary import shell_way, typed_way
@@ -233,7 +225,7 @@ class Models(Struct, frozen=True):
         budget = self.settings.runs.context_budget
         if budget is not None:
             return budget
-        if len(members := members_of(price_key(spec, self.settings.models))) > 1:
+        if len(members := members_of(self.settings.models.tiers.get(spec, spec))) > 1:
             return min(map(self.context_budget, members))
         if spec.startswith("local:"):
             return LOCAL_CONTEXT_CHARACTERS
@@ -252,7 +244,7 @@ class Models(Struct, frozen=True):
         from quire.workspace.consent import require_trusted
 
         models = self.settings.models
-        if any(member.partition(":")[0] in models.providers for member in members_of(price_key(spec, models))):
+        if any(member.partition(":")[0] in models.providers for member in members_of(models.tiers.get(spec, spec))):
             require_trusted(self.settings)
 
 
@@ -317,7 +309,7 @@ def _problem(name: str, settings: Settings, own: str) -> str:
         return f"an address, and a document cannot choose where prompts go: {as_tier}"
     if name.startswith("script:") or model_file(name, settings.workspace.folder) is not None:
         return f"a file, and a document cannot choose which one is loaded: {as_tier}"
-    providers = {member.partition(":")[0] for member in members_of(price_key(own, models))}
+    providers = {member.partition(":")[0] for member in members_of(models.tiers.get(own, own))}
     if models.default is None or name.partition(":")[0] in {*providers, *models.providers}:
         return ""
     yours = models.tiers.get(models.default, models.default)

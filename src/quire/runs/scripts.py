@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from quire.engine.ports import ModelCall
 from quire.engine.requests import ModelRequest
-from quire.models.choose import as_spec, members_of
 from quire.models.scripted import NO_REPLY, ScriptedModel
 from quire.patterns import late_pattern
 from quire.runs.pins import PinnedState
@@ -30,8 +29,6 @@ _NEVER_ASKED = late_pattern(
 
 def pinned_spec(spec: str) -> str:
     """Return a model's name as a run stores it: files become absolute, so that they are found from another folder."""
-    if len(members := members_of(spec)) > 1:
-        return as_spec([pinned_spec(member) for member in members]) or spec
     provider, colon, where = spec.partition(":")
     file = os.path.expanduser(where)  # noqa: PTH111  # an unknown user is not an exception here
     if colon and provider in ("script", "local") and os.path.isfile(file):  # noqa: PTH113  # nor is a long name

@@ -53,9 +53,11 @@ class SettingKey(Struct, frozen=True):
 
     @property
     def form(self) -> str:
-        """How its value is written: `text`, `size` or one of `_FORMS`."""
+        """How its value is written: `text`, `size`, `model` or one of `_FORMS`."""
         if self.key == "assume.NAME":
             return "size"
+        if self.names == "model" and self.parts[0] == "models":
+            return "model"
         return next((form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text")
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -37,7 +38,7 @@ from quire.engine.requests import (
     ToolRequest,
     WorkCheck,
 )
-from quire.errors import ModelFailed, Refused, RunState, StepFailed
+from quire.errors import ModelFailed, Parked, Refused, RunState, StepFailed
 from quire.values import InvalidValue, Value, clean, copy, encode
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 
 class Performer:
+    parks = False
+    """True if a call whose service asks for a long wait raises `Parked`, and is not recorded."""
+
     def __init__(
         self, run: str, ports: Ports, feed: Feed, reply_tokens: int | None = None, timeout: float = TIMEOUT
     ) -> None:
@@ -77,7 +81,7 @@ class Performer:
         delays: tuple[float, ...] = ()
         value: Value = None
         failure: Failure | None = None
-        switches: list[tuple[str, str, str]] = []
+        switches: list[Mapping[str, Value]] = []
         try:
             match request:
                 case ModelRequest():
@@ -107,6 +111,8 @@ class Performer:
                         offers = await self._ports.tools.offers_under(request.grants)
                         value = copy([[offer.name, offer.description, offer.schema, offer.id] for offer in offers])
         except (StepFailed, Refused) as error:
+            if self.parks and isinstance(error, Parked):
+                raise
             failure = Failure.of(error)
             if isinstance(error, ModelFailed):
                 delays = error.delays or delays
@@ -114,9 +120,8 @@ class Performer:
         except InvalidValue as error:
             failure = Failure("tool", f"the result is not a JSON value: {error}")
         # Here and not when they happen: an event belongs to the transaction of its effect.
-        for model, other, reason in switches:
-            data = {"from": model, "to": other, "reason": reason}
-            self._feed.say("model_switched", path=request.path, label=request.label, data=data)
+        for switch in switches:
+            self._feed.say("model_switched", path=request.path, label=request.label, data=switch)
         return EffectRecord(
             request.path,
             KINDS[type(request)],
@@ -170,7 +175,7 @@ class Performer:
             on_reading=lambda processed, total: self._feed.reading(request.path, request.label, processed, total),
         )
 
-    async def _reply(self, request: ModelRequest, switches: list[tuple[str, str, str]]) -> ModelReply:
+    async def _reply(self, request: ModelRequest, switches: list[Mapping[str, Value]]) -> ModelReply:
         model, call = self._model_of(request), self._call(request)
         if (size := _prompt_size(call)) > MAX_PROMPT_CHARACTERS:
             message = f"the prompt has {size:,} characters; no more than {MAX_PROMPT_CHARACTERS:,} are sent to a model"
@@ -183,7 +188,7 @@ class Performer:
 
         seconds = longest_call(request.timeout or self._timeout)
         timed = CallTime(seconds)
-        call = replace(call, untimed=timed.untimed, on_switch=lambda *switch: switches.append(switch))
+        call = replace(call, untimed=timed.untimed, on_switch=switches.append)
         try:
             async with timed.limit:
                 return await model.complete(call, pass_on)

@@ -36,7 +36,6 @@ from quire.formats.test.codes import SYNTAX, UNKNOWN_KEY
 from quire.formats.yaml import Entry, Node, Scalar, describe, label_of, read_yaml, text_of
 from quire.formats.yaml import Mapping as YamlMapping
 from quire.formats.yaml import Sequence as YamlSequence
-from quire.models.choose import members_of
 from quire.patterns import late_pattern
 from quire.source import NOWHERE, Source, Span, read_source
 from quire.values import Value, clean, encode, fingerprint
@@ -226,10 +225,8 @@ class _Reader(Findings):
 
 def may_be_named(spec: str) -> bool:
     """Tell whether a file may name this model: not an address, not a script, and not a path of weights."""
-    if len(members := members_of(spec)) > 1:
-        return all(map(may_be_named, members))
     kind, _, name = spec.partition(":")
-    if spec.lower().startswith(_ADDRESSES) or any(not character.isprintable() for character in spec):
+    if spec.lower().startswith(_ADDRESSES) or " > " in spec or any(not character.isprintable() for character in spec):
         return False
     return kind.lower() != "local" or not ("/" in name or "\\" in name or "~" in name or name.endswith(".gguf"))
 
