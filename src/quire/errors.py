@@ -202,10 +202,8 @@ class ModelFailed(StepFailed):
 class Parked(ModelFailed):
     """A service asks for a longer wait than a call may take. A run waits until `wake_at`, and nothing is recorded."""
 
-    def __init__(self, message: str, wake_at: float, reason: str) -> None:
-        super().__init__(message, kind="rate_limit", transient=True)
-        self.wake_at = wake_at
-        self.reason = reason
+    wake_at = 0.0
+    reason = ""
 
 
 class ToolFailed(StepFailed):

@@ -105,7 +105,7 @@ def test_a_parked_run_is_shown_and_continues_with_one_call(place: Place, capsys:
     assert (row.parked, row.position) == ("house asks for 40 min", "2")
     assert row.wake_at == pytest.approx(time.time() + 2400, abs=30)
     assert [record["path"] for record in effects(capsys)] == ["1/model"]
-    words = f"until {time.strftime('%H:%M', time.localtime(row.wake_at))}: house asks for 40 min"
+    words = f"until {time.strftime('%a %H:%M', time.localtime(row.wake_at))}: house asks for 40 min"
     for command in (["runs"], ["runs", "last"]):
         assert main(command) == 0
         assert words in capsys.readouterr().out

@@ -19,7 +19,7 @@ from quire.cli.run_end import RunReport, finish, stdout_error
 from quire.cli.stdio import stdout_aside, tell, with_runtime
 from quire.cli.terminal import Interrupts, Terminal, accepted_misses, somebody_is_here, with_grants, with_trust
 from quire.display.run_views import JsonLines, PlainView, QuietView, View
-from quire.display.text import one_line, visible, wait_words
+from quire.display.text import one_line, visible
 from quire.engine.driver.drive import DriveResult
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
@@ -255,8 +255,8 @@ async def _has_waited(runtime: Runtime, run: str, screen: _Screen) -> bool:
     """Wait until a run continues that waits by itself. Return False if it does not wait, if the user stops it, or if
     another process continues it."""
     row = parked = await runtime.row(run)
-    if words := wait_words(row):
-        screen.view.note(f"waiting {words}")
+    if row.parked:
+        screen.view.note(one_line(f"waiting {row.waits}"))
     while row.wake_at is not None and row.epoch == parked.epoch and not screen.interrupts.count:
         if (left := row.wake_at - runtime.clock.now()) <= 0:
             screen.view.note("")

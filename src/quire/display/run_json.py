@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.display.text import wait_words
 from quire.display.visible import visible
 from quire.engine.records import Status
 from quire.plan.vocabulary import first_label, last_label
@@ -39,7 +38,7 @@ def row_data(row: RunRow) -> dict[str, Value]:
         "updated_at": row.updated_at,
         "expires_at": row.expires_at,
         "wake_at": row.wake_at,
-        "waits": wait_words(row),
+        "waits": visible(row.waits),
         "input_tokens": row.input_tokens,
         "output_tokens": row.output_tokens,
         "cost": row.cost,

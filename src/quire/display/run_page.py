@@ -25,7 +25,6 @@ from quire.display.text import (
     table,
     tokens_in_and_out,
     visible,
-    wait_words,
 )
 from quire.display.turns import call_lines, effect_words, hook_words, turn_title, used_of
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
@@ -97,8 +96,8 @@ def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterat
     ]
     if row.expires_at is not None and row.status in (Status.PAUSED, Status.AWAITING_INPUT):
         facts.append(("expires", f"{_clock(row.expires_at)} (in {age(row.expires_at - now)})"))
-    if words := wait_words(row):
-        facts.append(("waits", words))
+    if row.parked:
+        facts.append(("waits", row.waits))
     if row.input_tokens or row.output_tokens:
         facts.append(("tokens", f"{row.input_tokens:,} in, {row.output_tokens:,} out" + (f", {cost}" if cost else "")))
     if row.failure:
@@ -341,7 +340,7 @@ def _run_table(
         cell = [
             row.id,
             said(shown_status(row, row.id in asking)),
-            short(row.label, title) + (forked if wide else "") + (f"  ({wait_words(row)})" if row.parked else ""),
+            short(row.label, title) + (forked if wide else "") + (f"  ({short(row.waits, 60)})" if row.parked else ""),
             position_of(row),
             age(now - row.created_at),
         ]

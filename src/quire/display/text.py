@@ -10,7 +10,6 @@ import io
 import os
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
@@ -25,7 +24,6 @@ from quire.wording import cut_line, pluralize
 
 if TYPE_CHECKING:
     from quire.engine.progress import FanView
-    from quire.engine.records import RunRow
 
 
 _TURN = late_pattern(r"(?:^|.* )turn \d+")
@@ -297,15 +295,6 @@ def age(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)}{unit}"
     return f"{int(seconds)}s"
-
-
-def wait_words(row: RunRow) -> str:
-    """Return until when and for what a run waits by itself: `until 14:05: openai asks for 40 min`; empty for others."""
-    if row.wake_at is None:
-        return ""
-    until, today = time.localtime(row.wake_at), time.localtime()
-    clock = time.strftime("%H:%M" if until[:3] == today[:3] else "%Y-%m-%d %H:%M", until)
-    return visible(f"until {clock}: {row.parked}")
 
 
 def tokens_in_and_out(input_tokens: int, output_tokens: int) -> str:

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from quire.display.advice import by_other_means, fails_again
 from quire.display.run_json import row_data, steps_data
 from quire.display.shell_commands import Blank, resume_command, shell_line
-from quire.display.text import wait_words
 from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.models.choose import MODEL_BY_KEY
@@ -138,7 +137,7 @@ def _action(row: RunRow) -> dict[str, Value]:
     command = resume_command(row.id)
     if row.status is Status.PAUSED:
         where = f" at step {row.position}" if row.position else ""
-        return _button("resume", "Continue", wait_words(row) or f"stopped{where}", command)
+        return _button("resume", "Continue", row.waits or f"stopped{where}", command)
     if row.status is Status.INTERRUPTED:
         return _button("resume", "Continue", "its process has ended; all recorded steps are kept", command)
     failure = row.failure

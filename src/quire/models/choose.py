@@ -133,9 +133,9 @@ def members_of(spec: str) -> tuple[str, ...]:
 
 def as_spec(value: object) -> str | None:
     """Return the model that a setting names, a text or a list of texts; None for any other value."""
-    values = value if isinstance(value, list) else [value]
-    texts = [text for text in values if isinstance(text, str) and text.strip()]
-    return _NEXT.join(texts) if texts and len(texts) == len(values) else None
+    texts = value if isinstance(value, list) else [value]
+    are_texts = texts and all(isinstance(text, str) and text.strip() for text in texts)
+    return _NEXT.join(map(str, texts)) if are_texts else None
 
 
 def price_key(spec: str, settings: ModelSettings) -> str:

@@ -41,7 +41,6 @@ class Fallback:
         return " > ".join(self._models)
 
     def estimate(self, call: ModelCall) -> float | None:
-        """Return the most that the most expensive model asks; None if the price of one is not known."""
         each = [model.estimate(call) if isinstance(model, Priced) else None for model in self._models.values()]
         return None if None in each else max(filter(None, each), default=0.0)
 

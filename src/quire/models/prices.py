@@ -145,11 +145,10 @@ def _dearest(spec: str, rates: Sequence[Rate]) -> Rate:
     """Return a price that no model of a list exceeds, under the name of the most expensive one."""
     windows = [rate.context for rate in rates]
     context = None if None in windows else max(filter(None, windows))
-    priced: list[ModelRate] = []
     for rate in rates:
         if isinstance(rate, Unpriced):
             return Unpriced(spec, f"{rate.spec}: {rate.reason}", context)
-        priced.append(rate)
+    priced = [rate for rate in rates if isinstance(rate, ModelRate)]
     top = max(priced, key=lambda rate: rate.at()[::-1])
     return replace(
         top,

@@ -60,8 +60,8 @@ class Retrying:
         return self._model.estimate(call) if isinstance(self._model, Priced) else None
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        if (parked := self._parked) is not None and parked.wake_at > time.time():
-            raise Parked(parked.message, parked.wake_at, parked.reason)
+        if self._parked is not None and self._parked.wake_at > time.time():
+            raise self._parked
         delays: list[float] = []
         streamed = False
 
@@ -94,8 +94,9 @@ class Retrying:
             failure.message += f", and no call waits longer than {self._longest:g} s: resume the run later"
             failure.args = (failure.message,)
             if requested <= LONGEST_PARK:
-                reason = f"{provider_of(self.name)} asks for {ceil(requested / 60)} min"
-                self._parked = Parked(failure.message, time.time() + requested, reason)
+                self._parked = Parked(failure.message, kind=failure.kind, transient=True)
+                self._parked.wake_at = time.time() + requested
+                self._parked.reason = f"{provider_of(self.name)} asks for {ceil(requested / 60)} min"
                 raise self._parked
         elif tried < len(self._backoff):
             return max(self._backoff[tried], requested)

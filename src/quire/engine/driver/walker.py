@@ -94,7 +94,6 @@ class Walker:
         self.stopped_at: str | None = None
         self.stopped_label = ""
         self.parked: Parked | None = None
-        """The call of a model that may be made first, of those that wait for their service."""
         self.grace = CANCEL_GRACE_SECONDS
         self._ledger = ledger
         self._performer = Performer(ledger.lease.run, ports, ledger.feed, terms.reply_tokens, terms.timeout)
