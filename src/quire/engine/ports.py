@@ -67,6 +67,8 @@ class ModelCall:
     """None, here and below, for that of the service."""
     reasoning: str = ""
     timeout: float | None = None
+    cache: str = ""
+    """A name that calls with the same beginning share; empty if no other call has it."""
     schema: Mapping[str, Value] | None = None
     tools: tuple[Offered, ...] = ()
     run: str = ""

@@ -105,6 +105,7 @@ class ModelSettings(Struct, frozen=True):
     """Limits that the workspace sets in addition to those of the user."""
     agent_limits: Mapping[str, int] = field(default_factory=dict)
     """How many calls of each agent may run side by side."""
+    cache: bool = True
 
     @property
     def has_limits(self) -> bool:

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.errors import ModelFailed, Parked
-from quire.models.prices import rate_of
-
-if TYPE_CHECKING:
-    from quire.models.choose import ModelSettings
 
 REST_SECONDS = 60.0
 _PASSED_ON = frozenset({"rate_limit", "quota", "server", "timeout", "connection"})
@@ -28,13 +22,12 @@ _resting: dict[tuple[str, str], float] = {}
 
 
 class Fallback:
-    """Several models, by their names, that answer as one."""
+    """Several models, by their names, that answer as one. `window` returns the most tokens that a model reads."""
 
-    def __init__(self, models: Mapping[str, Model], config: ModelSettings, environ: Mapping[str, str]) -> None:
+    def __init__(self, models: Mapping[str, Model], folder: str, window: Callable[[str], int | None]) -> None:
         self._models = models
-        self._config = config
-        self._environ = environ
-        self._now = time.monotonic
+        self._folder = folder
+        self._window = window
 
     @property
     def name(self) -> str:
@@ -72,7 +65,7 @@ class Fallback:
                 own = self._window(name)
                 names = [other for other in names if own is None or (self._window(other) or own + 1) > own]
             elif failure.kind in _PASSED_ON:
-                _resting[self._config.folder, name] = self._now() + REST_SECONDS
+                _resting[self._folder, name] = time.monotonic() + REST_SECONDS
             else:
                 raise failure
             if streamed or not names:
@@ -80,7 +73,4 @@ class Fallback:
             before, reason = name, failure.message
 
     def _rests(self, name: str) -> bool:
-        return _resting.get((self._config.folder, name), 0.0) > self._now()
-
-    def _window(self, name: str) -> int | None:
-        return rate_of(name, self._config, datetime.now(UTC).date(), self._environ).context
+        return _resting.get((self._folder, name), 0.0) > time.monotonic()

@@ -18,6 +18,7 @@ import inspect
 import os
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlsplit
@@ -53,8 +54,10 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
     opened[last] = model = _open_member(last, config, environ, BACKOFF)
     if earlier:
         from quire.models.fallback import Fallback
+        from quire.models.prices import rate_of
 
-        model = Fallback(opened, config, environ)
+        today = datetime.now(UTC).date()
+        model = Fallback(opened, config.folder, lambda name: rate_of(name, config, today, environ).context)
     if (settings := config.settings_of(spec)) == NO_SETTINGS:
         return model
     from quire.models.wrappers import with_settings
@@ -192,7 +195,7 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
         return infer_model(spec, make)
 
     try:
-        return HostedModel(spec, build, price="listed", read_seconds=config.timeout)
+        return HostedModel(spec, build, price="listed", read_seconds=config.timeout, caches=config.cache)
     except ImportError as error:
         raise CannotStart(_missing_package(spec, error)) from None
     except UserError as error:

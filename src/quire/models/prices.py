@@ -173,15 +173,15 @@ def _rate_without_settings(
         return ModelRate(spec, source=YOUR_MACHINE, free=True, context=window)
     address = environ.get(_ADDRESSES.get(provider, ""), "")
     kept = _RateCache(today)
-    if rate := kept.rates.get(f"{spec} {address}"):
+    if rate := kept.rates.get(f"{spec} {address} {settings.cache}"):
         return rate
     try:
         from quire.models.price_list import listed_rate
     except ImportError:
         return Unpriced(spec, f"the price list is not installed: {add_extra('llm')}")
-    listed = listed_rate(spec, name, provider, address, today)
+    listed = listed_rate(spec, name, provider, address, today, settings.cache)
     if isinstance(listed, ModelRate):
-        kept.keep(f"{spec} {address}", listed)
+        kept.keep(f"{spec} {address} {settings.cache}", listed)
     return listed
 
 

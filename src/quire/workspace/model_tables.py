@@ -41,7 +41,8 @@ def read_models(table: Table) -> ModelSettings:
     timeout = table.duration("timeout") or TIMEOUT
     prices, windows = _prices(table.tables("prices"))
     limits = {name: _limits(provider) for name, provider in table.tables("limits").items()}
-    return ModelSettings(default, tiers, settings, providers, timeout, prices, windows, limits)
+    cache = table.flag("cache", True)
+    return ModelSettings(default, tiers, settings, providers, timeout, prices, windows, limits, cache=cache)
 
 
 def _tiers(table: Table) -> tuple[dict[str, str], dict[str, CallSettings]]:

@@ -23,7 +23,7 @@ _FORMS = {
     "texts": "allow deny modules shell_env files tools events include command folders safe_folders",
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
-    "flag": "trusted private enabled tls documents locked",
+    "flag": "cache trusted private enabled tls documents locked",
     "duration": "timeout expiry heartbeat",
     "amount": "input output",
     "temperature": "temperature",
@@ -104,6 +104,7 @@ SETTING_KEYS = (
             "failed and is tried again"
         ),
     ),
+    SettingKey("models.cache", "true", "services may cache what calls of threads, loops and agents with tools share"),
     SettingKey("models.providers.NAME.base_url", "needed", "the address of an OpenAI-compatible service"),
     SettingKey(
         "models.providers.NAME.api_key_env", "none", "the variable that holds its key; without it no key is sent"

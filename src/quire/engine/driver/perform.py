@@ -39,7 +39,7 @@ from quire.engine.requests import (
     WorkCheck,
 )
 from quire.errors import ModelFailed, Parked, Refused, RunState, StepFailed
-from quire.values import InvalidValue, Value, clean, copy, encode
+from quire.values import InvalidValue, Value, clean, copy, encode, fingerprint
 
 if TYPE_CHECKING:
     from quire.engine.events import Feed
@@ -163,6 +163,7 @@ class Performer:
             temperature=request.temperature,
             reasoning=request.reasoning,
             timeout=request.timeout,
+            cache=fingerprint([request.system, request.label])[:32] if request.tools or "[" in request.path else "",
             schema=request.schema,
             tools=request.tools,
             run=self._run,
