@@ -14,6 +14,7 @@
     │   └── NoSuchRun
     ├── StepFailed                  3    one step could not be performed; has its path
     │   ├── ModelFailed                  the provider refused, timed out, or returned nothing
+    │   │   └── Parked                   it asks for a longer wait than a call may take: the run waits instead
     │   └── ToolFailed                   the tool refused, raised, or does not exist
     ├── LimitReached                5    a limit of the run: calls, money, work
     ├── Refused                     6    permission, signature, trust
@@ -196,6 +197,13 @@ class ModelFailed(StepFailed):
         self.transient = transient
         self.delays = delays
         self.used = used
+
+
+class Parked(ModelFailed):
+    """A service asks for a longer wait than a call may take. A run waits until `wake_at`, and nothing is recorded."""
+
+    wake_at = 0.0
+    reason = ""
 
 
 class ToolFailed(StepFailed):

@@ -225,7 +225,7 @@ def test_an_open_model_reserves_by_the_same_price(spec: str, monkeypatch: pytest
         monkeypatch.setenv(key, "x")
     model = open_model(spec, ModelSettings())
     assert isinstance(model, Priced)
-    call = ModelCall("x" * 3_000_000, ())
+    call = ModelCall("x" * 3_000_000, (), cache="shared")
     rate = rate_of(spec, ModelSettings(), datetime.now(UTC).date())
     if isinstance(rate, Unpriced):
         assert model.estimate(call) is None

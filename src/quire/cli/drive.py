@@ -171,16 +171,18 @@ async def drive(
         screen = _Screen(_so_far(view, manner), manner, stdout, _model_lines(view, manner, script, why, most))
         if not manner.quiet:
             runtime.notice = screen.view.say
-        work = runtime.drive(
-            run,
-            people=screen.terminal,
-            listen=_Listener(screen.progress, screen.view),
-            overrides=overrides,
-            began=screen.began,
-            given=manner.given,
-        )
+
+        async def work() -> DriveResult:
+            listen = _Listener(screen.progress, screen.view)
+            ended = await runtime.drive(
+                run, people=screen.terminal, listen=listen, overrides=overrides, began=screen.began, given=manner.given
+            )
+            while await _has_waited(runtime, run, screen):
+                ended = await runtime.drive(run, people=screen.terminal, listen=listen, began=screen.began)
+            return ended
+
         try:
-            ended = await screen.until_rest(work)
+            ended = await screen.until_rest(work())
         except QuireError as error:
             if not screen.begun:
                 raise
@@ -247,6 +249,21 @@ class _Screen:
             if status is not Status.COMPLETED:
                 self.progress.settle(status)
             self.view.stop()
+
+
+async def _has_waited(runtime: Runtime, run: str, screen: _Screen) -> bool:
+    """Wait until a run continues that waits by itself. Return False if it does not wait, if the user stops it, or if
+    another process continues it."""
+    row = parked = await runtime.row(run)
+    if row.parked:
+        screen.view.note(one_line(f"waiting {row.waits}"))
+    while row.wake_at is not None and row.epoch == parked.epoch and not screen.interrupts.count:
+        if (left := row.wake_at - runtime.clock.now()) <= 0:
+            screen.view.note("")
+            return True
+        await runtime.clock.sleep(min(left, 1.0))
+        row = await runtime.row(run)
+    return False
 
 
 def _model_lines(view: RunView, manner: SessionOptions, script: str | None, why: str, most: str) -> list[str]:

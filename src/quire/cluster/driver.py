@@ -269,6 +269,9 @@ class Driver:
             case Status.AWAITING_INPUT:
                 return resume or bool(await self._runtime.store.answers(row.id))
             case Status.PAUSED:
+                if row.wake_at is not None and not resume:
+                    due = row.wake_at <= self._runtime.clock.now()
+                    return due or bool(await self._runtime.store.answers(row.id))
                 # A worker that was shutting down has parked it, and died before it could report that.
                 return resume or (taken and not _stays_paused(row))
             case Status.FAILED | Status.CANCELLED:
@@ -278,7 +281,8 @@ class Driver:
 
     async def _rest(self, row: RunRow) -> Outcome:
         if row.status in WAITING:
-            return Outcome(str(row.status), WAITS, row.expires_at)
+            ends = [end for end in (row.expires_at, row.wake_at) if end is not None]
+            return Outcome(str(row.status), WAITS, min(ends, default=None))
         if row.status in (Status.RUNNING, Status.INTERRUPTED, Status.PENDING):
             return Outcome(str(row.status), BUSY)
         if row.status is Status.EXPIRED:

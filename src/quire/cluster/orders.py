@@ -43,4 +43,4 @@ class Outcome:
     rests: str
     """How the run rests: one of the words above."""
     expires_at: float | None = None
-    """When a waiting run expires."""
+    """When a waiting run expires, or continues by itself."""

@@ -130,6 +130,7 @@ def pipeline_schema() -> Schema:
 _SETTINGS: Mapping[str, Schema] = {
     "text": _FILLED,
     "texts": _list_of(_FILLED),
+    "model": {"anyOf": [_FILLED, _list_of(_FILLED)]},
     "count": {"type": "integer", "minimum": 0},
     "positive": _COUNT,
     "flag": {"type": "boolean"},

@@ -143,7 +143,7 @@ class LiveView(View):
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     def show(self, event: Event) -> None:
-        if event.type in ("warning", "bound_broken") and not event.replayed:
+        if event.type in ("warning", "bound_broken", "model_switched") and not event.replayed:
             self.say(warning_line(event))
         elif event.type in ("step_completed", "step_failed") and (step := self._progress.steps.get(event.path)):
             end_fan(step, event)

@@ -37,6 +37,8 @@ def row_data(row: RunRow) -> dict[str, Value]:
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "expires_at": row.expires_at,
+        "wake_at": row.wake_at,
+        "waits": visible(row.waits),
         "input_tokens": row.input_tokens,
         "output_tokens": row.output_tokens,
         "cost": row.cost,

@@ -96,6 +96,8 @@ def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterat
     ]
     if row.expires_at is not None and row.status in (Status.PAUSED, Status.AWAITING_INPUT):
         facts.append(("expires", f"{_clock(row.expires_at)} (in {age(row.expires_at - now)})"))
+    if row.parked:
+        facts.append(("waits", row.waits))
     if row.input_tokens or row.output_tokens:
         facts.append(("tokens", f"{row.input_tokens:,} in, {row.output_tokens:,} out" + (f", {cost}" if cost else "")))
     if row.failure:
@@ -193,7 +195,7 @@ def event_line(event: Event) -> str:
         case kind if kind in _EVENTS:
             what = [_EVENTS[kind], title, str(data.get("message", ""))]
         case other:
-            what = [other.replace("_", " "), str(data.get("message", ""))]
+            what = [other.replace("_", " "), str(data.get("message", data.get("reason", "")))]
     said_here = one_line(" ".join(part for part in what if part))
     return f"{_clock(event.at)[11:]}  {f'{step}: ' if step else ''}{said_here}"
 
@@ -338,7 +340,7 @@ def _run_table(
         cell = [
             row.id,
             said(shown_status(row, row.id in asking)),
-            short(row.label, title) + (forked if wide else ""),
+            short(row.label, title) + (forked if wide else "") + (f"  ({short(row.waits, 60)})" if row.parked else ""),
             position_of(row),
             age(now - row.created_at),
         ]

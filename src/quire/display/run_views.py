@@ -97,7 +97,7 @@ class PlainView(QuietView):
         if event.replayed:
             return
         step = self._progress.steps.get(event.path)
-        if event.type in ("warning", "bound_broken"):
+        if event.type in ("warning", "bound_broken", "model_switched"):
             self.say(warning_line(event))
         elif event.type == "fan_item" and event.data.get("state") == "failed":
             which = event.data.get("name", event.data.get("index", ""))
@@ -215,8 +215,8 @@ class PlainView(QuietView):
 
 def warning_line(event: Event) -> str:
     where = f"{place(event.way)}: " if event.way else ""
-    what = "bound broken" if event.type == "bound_broken" else "warning"
-    return f"{what}: {where}{one_line(str(event.data.get('message', '')))}"
+    message = event.data.get("message") or f"{event.data.get('to')} is asked: {event.data.get('reason')}"
+    return f"{event.type.replace('_', ' ')}: {where}{one_line(str(message))}"
 
 
 class JsonLines(QuietView):

@@ -137,7 +137,7 @@ def _action(row: RunRow) -> dict[str, Value]:
     command = resume_command(row.id)
     if row.status is Status.PAUSED:
         where = f" at step {row.position}" if row.position else ""
-        return _button("resume", "Continue", f"stopped{where}", command)
+        return _button("resume", "Continue", row.waits or f"stopped{where}", command)
     if row.status is Status.INTERRUPTED:
         return _button("resume", "Continue", "its process has ended; all recorded steps are kept", command)
     failure = row.failure

@@ -67,6 +67,8 @@ class ModelCall:
     """None, here and below, for that of the service."""
     reasoning: str = ""
     timeout: float | None = None
+    cache: str = ""
+    """A name that calls with the same beginning share; empty if no other call has it."""
     schema: Mapping[str, Value] | None = None
     tools: tuple[Offered, ...] = ()
     run: str = ""
@@ -79,6 +81,8 @@ class ModelCall:
     """Called with (seconds, reason) for each wait before the call is made again."""
     on_wait: Callable[[str], None] | None = field(default=None, compare=False)
     """Called with the reason if the call waits for others because of a limit."""
+    on_switch: Callable[[Mapping[str, Value]], None] | None = field(default=None, compare=False)
+    """Called with `from`, `to` and `reason` if the next model of a list is asked."""
     on_reading: Callable[[int, int], None] | None = field(default=None, compare=False)
     """Called with (tokens read, tokens of the prompt) while a model of this process reads a long prompt."""
     untimed: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, compare=False)

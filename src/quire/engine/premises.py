@@ -82,7 +82,7 @@ BACKOFF: Final = (1.0, 2.0, 4.0, 8.0)
 """Waits before a failed call is tried again, in seconds; a service may ask for a longer wait."""
 
 RETRY_WAIT: Final = 60.0
-"""The longest wait before another try. A service that asks for a longer one fails the call."""
+"""The longest wait before another try. If a service asks for a longer one, the run parks."""
 
 MAX_REPLY_CHARACTERS: Final = 4_000_000
 """A longer reply means that the server is broken."""

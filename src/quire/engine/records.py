@@ -10,6 +10,7 @@ file or a store that other people wrote, and the interpreter trusts its records 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
@@ -52,6 +53,10 @@ FINAL = (Status.COMPLETED, Status.EXPIRED)
 REFUSED = "too_many_calls"
 """Failure kind of a run at the first model call beyond its limit. To 0.1.0 it was an ordinary failure of the step: its
 journals have records of it that a policy survived."""
+
+
+PARKED = "parked"
+"""Failure kind under which the row of a paused run stores why it continues later; it is not a failure."""
 
 
 def call_limit(most: int, path: str, label: str = "") -> LimitReached:
@@ -263,7 +268,8 @@ class RunRow(Struct, frozen=True):
     lane: str = ""
     priority: int = 0
     wake_at: float | None = None
-    """The time at which a paused run continues by itself."""
+    """The time at which a paused run continues by itself, and what it waits for."""
+    parked: str = ""
     process: str = ""
     """The process that drives it."""
 
@@ -271,6 +277,12 @@ class RunRow(Struct, frozen=True):
     def label(self) -> str:
         """Return the text by which people tell the run from others."""
         return self.name or self.subject or self.title or self.id
+
+    @property
+    def waits(self) -> str:
+        """Return when the run continues by itself: `until Thu 14:05: openai asks for 40 min`; empty for others."""
+        until = time.strftime("%a %H:%M", time.localtime(self.wake_at))
+        return f"until {until}: {self.parked}" if self.wake_at is not None else ""
 
     @property
     def until(self) -> str | None:

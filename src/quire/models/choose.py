@@ -104,6 +104,7 @@ class ModelSettings(Struct, frozen=True):
     """Limits that the workspace sets in addition to those of the user."""
     agent_limits: Mapping[str, int] = field(default_factory=dict)
     """How many calls of each agent may run side by side."""
+    cache: bool = True
 
     shared: str = ""
     """The database in which processes share the limits of providers; empty to count in each process alone."""
@@ -123,6 +124,21 @@ class ModelSettings(Struct, frozen=True):
     def settings_of(self, tier: str) -> CallSettings:
         """Return the settings of a tier; none for other names."""
         return self.tier_settings.get(tier, NO_SETTINGS)
+
+
+_NEXT = " > "
+
+
+def members_of(spec: str) -> tuple[str, ...]:
+    """Return the models of a list (`a > b`) in the order in which they are asked; of another name the name itself."""
+    return tuple(member.strip() for member in spec.split(_NEXT))
+
+
+def as_spec(value: object) -> str | None:
+    """Return the model that a setting names, a text or a list of texts; None for any other value."""
+    texts = value if isinstance(value, list) else [value]
+    are_texts = texts and all(isinstance(text, str) and text.strip() for text in texts)
+    return _NEXT.join(map(str, texts)) if are_texts else None
 
 
 def price_key(spec: str, settings: ModelSettings) -> str:

@@ -6,6 +6,7 @@
     ollama:NAME                        the Ollama of OLLAMA_HOST, or of this machine
     local:PATH.gguf, local:NAME        a file, or a pulled model, in this process
     script:PATH                        replies from a script
+    NAME > NAME                        several in their order: see `quire.models.fallback`
 
 A key goes only to the provider that it belongs to: a configured address gets the variable that its `api_key_env` names,
 or none.
@@ -17,10 +18,12 @@ import inspect
 import os
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlsplit
 
+from quire.engine.premises import BACKOFF
 from quire.errors import CannotStart
 from quire.installed import add_extra, add_package
 from quire.models.choose import (
@@ -28,6 +31,7 @@ from quire.models.choose import (
     ModelSettings,
     ProviderSettings,
     is_ollama_cloud,
+    members_of,
     ollama_url,
     price_key,
 )
@@ -43,8 +47,25 @@ _OWN_CLIENT = ("openai", "openai-chat", "openai-responses", "anthropic", "google
 
 
 def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os.environ) -> Model:
-    """Open a model. Raises `CannotStart` for every problem that can be detected before the first call."""
-    name = config.tiers.get(spec, spec)
+    """Open a model, or all models of a list. Raises `CannotStart` for every problem that can be detected before the
+    first call."""
+    *earlier, last = members_of(price_key(spec, config))
+    opened = {name: _open_member(name, config, environ, BACKOFF[:1]) for name in earlier}
+    opened[last] = model = _open_member(last, config, environ, BACKOFF)
+    if earlier:
+        from quire.models.fallback import Fallback
+        from quire.models.prices import rate_of
+
+        today = datetime.now(UTC).date()
+        model = Fallback(opened, config.folder, lambda name: rate_of(name, config, today, environ).context)
+    if (settings := config.settings_of(spec)) == NO_SETTINGS:
+        return model
+    from quire.models.wrappers import with_settings
+
+    return with_settings(model, settings)
+
+
+def _open_member(name: str, config: ModelSettings, environ: Mapping[str, str], backoff: tuple[float, ...]) -> Model:
     model = _open(name, config, environ)
     if not name.startswith("script:"):
         if config.has_limits:
@@ -55,14 +76,13 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
             from quire.models.retry import Retrying
 
             # Each try is a call that the limits count, and no place is held between two of them.
-            model = Retrying(model)
-    price, settings = config.prices.get(price_key(spec, config)), config.settings_of(spec)
-    if price is None and settings == NO_SETTINGS:
+            model = Retrying(model, backoff=backoff)
+    if (price := config.prices.get(name)) is None:
         return model
     from quire.models.prices import own_rate
-    from quire.models.wrappers import WithPrice, with_settings
+    from quire.models.wrappers import WithPrice
 
-    return with_settings(model if price is None else WithPrice(model, own_rate(spec, price)), settings)
+    return WithPrice(model, own_rate(name, price))
 
 
 def _open(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
@@ -175,7 +195,7 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
         return infer_model(spec, make)
 
     try:
-        return HostedModel(spec, build, price="listed", read_seconds=config.timeout)
+        return HostedModel(spec, build, price="listed", read_seconds=config.timeout, caches=config.cache)
     except ImportError as error:
         raise CannotStart(_missing_package(spec, error)) from None
     except UserError as error:

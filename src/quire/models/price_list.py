@@ -29,7 +29,7 @@ _CHECKED = re.compile(rf"(?:verified|checked|confirmed|as of|last updated)\b(?: 
 _ANY_DAY = re.compile(_DAY)
 
 _CACHES_IF_ASKED = frozenset(("anthropic", "aws", "google"))
-"""Providers that cache input only for calls that ask for it, and Quire's do not. Elsewhere a call may be charged for
+"""Providers that cache input only for calls that ask for it: Quire asks Anthropic. Elsewhere a call may be charged for
 writing the cache, which can be dearer than reading without one."""
 
 _BY_NAME = frozenset(("openai-decisions",))
@@ -39,7 +39,9 @@ Listed: TypeAlias = "Decimal | TieredPrices | None"
 
 
 @lru_cache(maxsize=256)
-def listed_rate(spec: str, model: str, provider: str, address: str, today: datetime.date) -> ModelRate | Unpriced:
+def listed_rate(
+    spec: str, model: str, provider: str, address: str, today: datetime.date, caches: bool = False
+) -> ModelRate | Unpriced:
     """Return the listed price of a model of a provider.
 
     The address comes first, and then the name of the provider, as where the library counts the cost of a reply."""
@@ -49,7 +51,7 @@ def listed_rate(spec: str, model: str, provider: str, address: str, today: datet
         return Unpriced(spec, f"{SOURCE} has no price of {model} by {provider}")
     owner, info = entry
     prices, changes = _prices_of(info, today)
-    writes_cache = owner not in _CACHES_IF_ASKED
+    writes_cache = owner not in _CACHES_IF_ASKED or (caches and owner == "anthropic")
     levels = [_level(prices, above, writes_cache) for above in _levels(prices)]
     for price, direction in ((levels[0][1], "reads"), (levels[0][2], "writes")):
         if price is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import cache
@@ -24,7 +24,7 @@ from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
 from quire.installed import add_extra
-from quire.models.choose import CONTEXT_TOKENS, ModelSettings, Price, is_ollama_cloud, price_key
+from quire.models.choose import CONTEXT_TOKENS, ModelSettings, Price, is_ollama_cloud, members_of, price_key
 from quire.models.choose import PICODOLLARS as PICODOLLARS
 from quire.models.choose import Unpriced as Unpriced  # a document without a known model needs no other price
 from quire.source import written_beside
@@ -126,6 +126,8 @@ Rate: TypeAlias = ModelRate | Unpriced
 def rate_of(spec: str, settings: ModelSettings, today: datetime.date, environ: Mapping[str, str] = os.environ) -> Rate:
     """Return the price of a model or tier on a day. Nothing is opened, and no key is needed."""
     spec = price_key(spec, settings)
+    if len(members := members_of(spec)) > 1:
+        return _dearest(spec, [rate_of(member, settings, today, environ) for member in members])
     own, window = settings.prices.get(spec), settings.windows.get(spec)
     if own is not None and window is not None:
         return replace(own_rate(spec, own), context=window)
@@ -139,6 +141,27 @@ def rate_of(spec: str, settings: ModelSettings, today: datetime.date, environ: M
     return replace(rate, context=context)
 
 
+def _dearest(spec: str, rates: Sequence[Rate]) -> Rate:
+    """Return a price that no model of a list exceeds, under the name of the most expensive one."""
+    windows = [rate.context for rate in rates]
+    context = None if None in windows else max(filter(None, windows))
+    for rate in rates:
+        if isinstance(rate, Unpriced):
+            return Unpriced(spec, f"{rate.spec}: {rate.reason}", context)
+    priced = [rate for rate in rates if isinstance(rate, ModelRate)]
+    top = max(priced, key=lambda rate: rate.at()[::-1])
+    return replace(
+        top,
+        input=max(rate.input for rate in priced),
+        output=max(rate.output for rate in priced),
+        tiers=tuple(tier for rate in priced for tier in rate.tiers),
+        call=max(rate.call for rate in priced),
+        context=context,
+        source=f"{top.source}, the most expensive of {spec}",
+        premises=tuple(dict.fromkeys(premise for rate in priced for premise in rate.premises)),
+    )
+
+
 def _rate_without_settings(
     spec: str, settings: ModelSettings, today: datetime.date, environ: Mapping[str, str]
 ) -> Rate:
@@ -150,15 +173,15 @@ def _rate_without_settings(
         return ModelRate(spec, source=YOUR_MACHINE, free=True, context=window)
     address = environ.get(_ADDRESSES.get(provider, ""), "")
     kept = _RateCache(today)
-    if rate := kept.rates.get(f"{spec} {address}"):
+    if rate := kept.rates.get(f"{spec} {address} {settings.cache}"):
         return rate
     try:
         from quire.models.price_list import listed_rate
     except ImportError:
         return Unpriced(spec, f"the price list is not installed: {add_extra('llm')}")
-    listed = listed_rate(spec, name, provider, address, today)
+    listed = listed_rate(spec, name, provider, address, today, settings.cache)
     if isinstance(listed, ModelRate):
-        kept.keep(f"{spec} {address}", listed)
+        kept.keep(f"{spec} {address} {settings.cache}", listed)
     return listed
 
 

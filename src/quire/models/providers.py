@@ -51,6 +51,7 @@ from quire.models.llama import forcible
 from quire.models.messages import Conversation
 from quire.models.price_list import listed_rate
 from quire.models.prices import Unpriced, dollars
+from quire.models.rate_limits import provider_of
 from quire.models.retry import TransportFailed
 from quire.models.tokens import call_tokens_at_most
 from quire.values import Value, clean, fingerprint
@@ -108,6 +109,7 @@ class HostedModel:
         no_key: str = "",
         absent: str = "",
         effort: str = "thinking",
+        caches: bool = False,
     ) -> None:
         """`no_key` is the advice if a required key is not configured, `absent` the advice if the service does not
         answer. `effort` is the name under which the library takes how much a model thinks: under `thinking` it sends
@@ -117,6 +119,7 @@ class HostedModel:
         self._price = price
         self._read_seconds = read_seconds
         self._effort = effort
+        self._caches = caches and provider_of(name) in ("anthropic", "openai")
         self._model = self._built()
         url: object = getattr(self._model, "base_url", None)
         self._service = Service(tuple(secrets), no_key, absent, str(url or ""))
@@ -251,7 +254,8 @@ class HostedModel:
         if self._price != "listed":
             return None
         model, today = self._model, datetime.now(UTC).date()
-        rate = listed_rate(self._name, model.model_name, model.system, self._service.url, today)
+        caches = self._caches and bool(call.cache)
+        rate = listed_rate(self._name, model.model_name, model.system, self._service.url, today, caches)
         if isinstance(rate, Unpriced):
             return None
         return dollars(rate.cost(call_tokens_at_most(call), call.max_tokens or REPLY_TOKENS))
@@ -270,6 +274,9 @@ class HostedModel:
             settings["max_tokens"] = call.max_tokens
         if call.temperature is not None:
             settings["temperature"] = call.temperature
+        if call.cache and self._caches:
+            own = ("anthropic_cache_instructions", "anthropic_cache_tool_definitions")
+            settings |= {**dict.fromkeys(own, True), "openai_prompt_cache_key": call.cache}  # type: ignore[typeddict-item]
         if call.reasoning:
             off = call.reasoning == "none" and self._effort == "thinking"
             settings[self._effort] = False if off else call.reasoning  # type: ignore[literal-required]

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.engine.premises import REPLY_TOKENS
-from quire.models.choose import ModelSettings, ProviderLimits
+from quire.models.choose import ModelSettings, ProviderLimits, members_of
 from quire.models.tokens import call_tokens_about
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def limited(model: Model, spec: str, config: ModelSettings) -> Model:
     tiers = [
         most
         for name, settings in config.tier_settings.items()
-        if config.tiers.get(name) == spec and (most := settings.at_once) is not None
+        if spec in members_of(config.tiers.get(name, "")) and (most := settings.at_once) is not None
     ]
     if tiers:
         gates.append(gate_of(("model", config.folder, spec), spec, ProviderLimits(min(tiers))))

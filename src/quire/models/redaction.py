@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace as with_fields
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -42,6 +43,10 @@ class Redacted:
             if (shown := stream.add(piece)) or not piece:
                 on_delta(shown)
 
+        if (tell := call.on_switch) is not None:
+            call = with_fields(
+                call, on_switch=lambda switch: tell({key: self._redactor.value(text) for key, text in switch.items()})
+            )
         try:
             reply = await self._model.complete(call, show)
         except ModelFailed as error:

@@ -8,13 +8,19 @@ are always the reply. A stream that breaks later fails the call at once, still m
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
+from math import ceil
 
 from msgspec.structs import replace
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.engine.premises import BACKOFF, RETRY_WAIT
-from quire.errors import ModelFailed
+from quire.errors import ModelFailed, Parked
+from quire.models.rate_limits import provider_of
+
+LONGEST_PARK = 7 * 86_400.0
+"""A service that asks for a longer wait, in seconds, fails the call."""
 
 
 class TransportFailed(ModelFailed):
@@ -28,7 +34,8 @@ class TransportFailed(ModelFailed):
 class Retrying:
     """A model that tries again after 1, 2, 4 and 8 seconds, or later if the provider asks for it.
 
-    If a provider asks for a wait longer than `longest`, the call fails at once and says so.
+    If a provider asks for a wait longer than `longest`, the call fails at once and says so, as `Parked`; so do later
+    calls until then, without a request.
     """
 
     def __init__(
@@ -43,6 +50,7 @@ class Retrying:
         self._sleep = sleep
         self._backoff = backoff
         self._longest = longest
+        self._parked: Parked | None = None
 
     @property
     def name(self) -> str:
@@ -52,6 +60,8 @@ class Retrying:
         return self._model.estimate(call) if isinstance(self._model, Priced) else None
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        if self._parked is not None and self._parked.wake_at > time.time():
+            raise self._parked
         delays: list[float] = []
         streamed = False
 
@@ -77,11 +87,17 @@ class Retrying:
             await self._sleep(wait)
 
     def _wait(self, failure: ModelFailed, tried: int) -> float | None:
-        if not failure.transient or tried >= len(self._backoff):
+        if not failure.transient:
             return None
         requested = (failure.retry_after if isinstance(failure, TransportFailed) else None) or 0.0
         if requested > self._longest:
             failure.message += f", and no call waits longer than {self._longest:g} s: resume the run later"
             failure.args = (failure.message,)
-            return None
-        return max(self._backoff[tried], requested)
+            if requested <= LONGEST_PARK:
+                self._parked = Parked(failure.message, kind=failure.kind, transient=True)
+                self._parked.wake_at = time.time() + requested
+                self._parked.reason = f"{provider_of(self.name)} asks for {ceil(requested / 60)} min"
+                raise self._parked
+        elif tried < len(self._backoff):
+            return max(self._backoff[tried], requested)
+        return None

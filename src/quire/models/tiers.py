@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quire.errors import CannotStart
-from quire.models.choose import MODEL_BY_KEY, NO_SETTINGS, Choice, ModelSettings, choose_model
+from quire.models.choose import MODEL_BY_KEY, NO_SETTINGS, Choice, ModelSettings, choose_model, members_of
 
 _LOW = ("low", "haiku", "fast", "cheap", "small", "mini")
 _GENERAL = ("general", "sonnet", "medium", "balanced", "standard")
@@ -142,6 +142,8 @@ def thread_model(
 def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the name to open and an empty text, or an empty name and why the model is not available."""
     head, colon, _ = named.partition(":")
+    if len(members_of(named)) > 1:
+        return "", f"{named} is a list, and only settings have lists"
     maker = head if colon else provider or _maker(named)
     spec = named if colon else f"{maker}:{named}"
     if not maker:

@@ -83,7 +83,7 @@ class WithPrice:
         return self._cost(call_tokens_at_most(call), call.max_tokens or REPLY_TOKENS)
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        reply = await self._model.complete(call, on_delta)
+        reply = await self._model.complete(with_fields(call, cache=""), on_delta)
         usage = reply.usage
         # A reply whose tokens were not counted has a price, but it is unknown.
         cost = self._cost(usage.input_tokens, usage.output_tokens) if usage.output_tokens > 0 else None

@@ -28,6 +28,8 @@ class Run(Struct):
     created_at: float
     updated_at: float
     expires_at: float | None
+    wake_at: float | None
+    waits: str
     input_tokens: int
     output_tokens: int
     cost: float | None

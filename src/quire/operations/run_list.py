@@ -147,6 +147,7 @@ async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     asked = [(await store.questions(row.id))[:1] for row in rows if row.status in ANSWERABLE]
     questions = {question.run: question.prompt for (question,) in filter(None, asked)}
     results = {**heads, **questions, **{row.id: row.failure.message for row in rows if row.failure}}
+    results |= {row.id: words for row in rows if (words := row.waits)}
     return [item_data(row, now, results.get(row.id), await own_labels(host, row)) for row in rows]
 
 

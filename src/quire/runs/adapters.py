@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
 from quire.errors import CannotStart, ModelFailed, Refused, StepFailed
-from quire.models.choose import CHARACTERS_A_TOKEN, NO_SETTINGS, CallSettings, Choice, choose_model
+from quire.models.choose import CHARACTERS_A_TOKEN, NO_SETTINGS, CallSettings, Choice, choose_model, members_of
 from quire.models.open import open_model
 from quire.plan.pipeline_work import Agent
 from quire.plan.vocabulary import shell_way, typed_way
@@ -194,7 +194,7 @@ class Models(Struct, frozen=True):
             choice = choice_of_document()
         else:
             choice = choose_model(named, None, self.settings.models, self.environ)
-        if named is None and choice.spec.startswith(("http://", "https://")):
+        if named is None and any(member.startswith(_ADDRESS) for member in members_of(choice.spec)):
             require_trusted(self.settings)
         if named is None or named in self.settings.models.tiers:
             require_model(self.settings, choice.spec)
@@ -232,6 +232,8 @@ class Models(Struct, frozen=True):
         budget = self.settings.runs.context_budget
         if budget is not None:
             return budget
+        if len(members := members_of(self.settings.models.tiers.get(spec, spec))) > 1:
+            return min(map(self.context_budget, members))
         if spec.startswith("local:"):
             return LOCAL_CONTEXT_CHARACTERS
         if self.given is not None or spec.startswith("script:") or not spec:
@@ -248,8 +250,8 @@ class Models(Struct, frozen=True):
         state its address, and prompts are sent there. Raises `Untrusted`."""
         from quire.workspace.consent import require_trusted
 
-        name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
-        if name in self.settings.models.providers:
+        models = self.settings.models
+        if any(member.partition(":")[0] in models.providers for member in members_of(models.tiers.get(spec, spec))):
             require_trusted(self.settings)
 
 
@@ -307,13 +309,15 @@ def _problem(name: str, settings: Settings, own: str) -> str:
     models = settings.models
     if name in models.tiers or ":" not in name:
         return ""
+    if len(members := members_of(name)) > 1:
+        return next(filter(None, (_problem(member, settings, own) for member in members)), "")
     as_tier = "make it a tier ([models.tiers] in quire.toml), and name that"
     if name.startswith(_ADDRESS):
         return f"an address, and a document cannot choose where prompts go: {as_tier}"
     if name.startswith("script:") or model_file(name, settings.workspace.folder) is not None:
         return f"a file, and a document cannot choose which one is loaded: {as_tier}"
-    provider, chosen = name.partition(":")[0], models.tiers.get(own, own)
-    if models.default is None or provider in (chosen.partition(":")[0], *models.providers):
+    providers = {member.partition(":")[0] for member in members_of(models.tiers.get(own, own))}
+    if models.default is None or name.partition(":")[0] in {*providers, *models.providers}:
         return ""
     yours = models.tiers.get(models.default, models.default)
     return f"not one of your providers, and your prompts go to {yours}: {as_tier}"

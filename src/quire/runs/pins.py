@@ -422,4 +422,4 @@ def read_profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
 def at_breakpoint(row: RunRow) -> bool:
     """Return True if the run is paused at a breakpoint of its user."""
     breakpoints = [typed_way(label) for label in PinnedState.of(row.pins).breakpoints]
-    return row.status is Status.PAUSED and is_named(row.position, breakpoints)
+    return row.status is Status.PAUSED and row.wake_at is None and is_named(row.position, breakpoints)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from quire.engine.ports import ModelCall, Priced
 from quire.errors import LimitReached, PriceUnknown, Refused
 from quire.library.texts import leads_out
-from quire.models.choose import price_key
+from quire.models.choose import members_of, price_key
 from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS, FETCH, SEND
 from quire.plan.nodes import Plan, PromptSource, Think, UseTool, remembered
 from quire.plan.pipeline_work import Agent, Invoke, Literal
@@ -117,9 +117,9 @@ def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> 
     """Raise `PriceUnknown` if there is a budget and the price of a model is unknown."""
     if budget is None:
         return
-    for spec in dict.fromkeys(filter(None, specs)):
-        if least_price(models, spec) is None:
-            key = price_key(spec, models.settings.models)
+    settings = models.settings.models
+    for key in dict.fromkeys(key for spec in specs for key in members_of(price_key(spec, settings)) if key):
+        if least_price(models, key) is None:
             raise PriceUnknown(
                 f"the price of {key} is not known, so a budget cannot be kept; two ways on:\n"
                 f"--budget none without [budgets], or its prices in the quire.toml of your user folder:\n"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
+from quire.engine.records import PARKED, Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
 from quire.errors import BrokenSeal, StoreError
 from quire.stores.occurrences import Process, Start
 from quire.stores.seals import seal_answer, seal_letter
@@ -106,7 +106,7 @@ def run_row(row: Row) -> RunRow:
         input_tokens=row[9],
         output_tokens=row[10],
         cost=row[11],
-        failure=_failure(row[12], row[13]),
+        failure=None if row[12] == PARKED else _failure(row[12], row[13]),
         ended_by=_texts(row[14]),
         epoch=row[15],
         pins=pins,
@@ -120,6 +120,7 @@ def run_row(row: Row) -> RunRow:
         priority=row[23],
         wake_at=row[24],
         process=row[25] or "",
+        parked=row[13] or "" if row[12] == PARKED else "",
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import BadConfiguration, Untrusted
+from quire.models.choose import as_spec, members_of
 from quire.source import read_bytes, real_path, written_beside
 from quire.values import Value, fingerprint
 from quire.wording import counted
@@ -158,8 +159,9 @@ def require_trusted(settings: Settings) -> LoadedCode:
 def require_model(settings: Settings, spec: str) -> None:
     """Raise `Untrusted` for a model that the workspace names beyond the user's own settings, such as an address or a
     file of weights, until the user has agreed."""
-    addresses = [address for _, address in _addresses(settings.requested)]
-    if spec in addresses or any(excess.kind == "model" and excess.value == spec for excess in settings.excess):
+    needing = {address for _, address in _addresses(settings.requested)}
+    needing |= {excess.value for excess in settings.excess if excess.kind == "model"}
+    if not needing.isdisjoint(members_of(spec)):
         require_trusted(settings)
 
 
@@ -167,9 +169,10 @@ def _addresses(own: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield the addresses that a file names as models, each with the name of the tier, or `default`."""
     models = table_in(own, "models")
     for name, tier in sorted({"default": models.get("default"), **table_in(models, "tiers")}.items()):
-        spec = tier.get("model") if isinstance(tier, Mapping) else tier
-        if isinstance(spec, str) and spec.startswith(("http://", "https://")):
-            yield name, spec
+        spec = as_spec(tier.get("model") if isinstance(tier, Mapping) else tier)
+        for member in members_of(spec or ""):
+            if member.startswith(("http://", "https://")):
+                yield name, member
 
 
 def _confirmed(settings: Settings) -> ConfirmedWorkspaces:

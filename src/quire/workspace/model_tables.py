@@ -29,7 +29,7 @@ HOTTEST = 2
 
 @whole_table
 def read_models(table: Table) -> ModelSettings:
-    default = table.text("default")
+    default = table.model("default")
     tiers, settings = _tiers(table.table("tiers"))
     providers: dict[str, ProviderSettings] = {}
     for name, provider in table.tables("providers").items():
@@ -41,7 +41,8 @@ def read_models(table: Table) -> ModelSettings:
     timeout = table.duration("timeout") or TIMEOUT
     prices, windows = _prices(table.tables("prices"))
     limits = {name: _limits(provider) for name, provider in table.tables("limits").items()}
-    return ModelSettings(default, tiers, settings, providers, timeout, prices, windows, limits)
+    cache = table.flag("cache", True)
+    return ModelSettings(default, tiers, settings, providers, timeout, prices, windows, limits, cache=cache)
 
 
 def _tiers(table: Table) -> tuple[dict[str, str], dict[str, CallSettings]]:
@@ -51,13 +52,13 @@ def _tiers(table: Table) -> tuple[dict[str, str], dict[str, CallSettings]]:
     for name, value in table.data.items():
         if isinstance(value, Mapping):
             tier = table.table(name)
-            model = tier.text("model")
+            model = tier.model("model")
             if "model" not in value:
                 tier.wrong("needs a model")
             settings[name] = _call_settings(tier)
             tier.end()
         else:
-            model = table.text_or_table(name)
+            model = table.model(name, "text, a list of texts or a table")
         if model is not None:
             models[name] = model
     return models, settings

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from quire.models.choose import members_of
 from quire.patterns import late_pattern
 from quire.workspace.code import Code, read_hashed
 from quire.workspace.settings import model_file
@@ -345,8 +346,9 @@ def _model_files(settings: Settings) -> Iterator[Path]:
     models = settings.models
     agents = (agent.model for agent in settings.agents.values())
     for spec in (models.default, *models.tiers.values(), *agents):
-        if spec and (file := model_file(spec, settings.workspace.folder)):
-            yield file
+        for member in members_of(spec or ""):
+            if file := model_file(member, settings.workspace.folder):
+                yield file
 
 
 def _real(folder: Path, name: str) -> str:

@@ -23,7 +23,7 @@ _FORMS = {
     "texts": "allow deny modules shell_env files tools events include command folders safe_folders",
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
-    "flag": "trusted private enabled tls documents locked different_approver",
+    "flag": "cache trusted private enabled tls documents locked different_approver",
     "duration": "timeout expiry heartbeat every keep keep_failed",
     "amount": "input output budget day_budget",
     "temperature": "temperature",
@@ -59,7 +59,9 @@ class SettingKey(Struct, frozen=True):
 
     @property
     def form(self) -> str:
-        """How its value is written: `text`, `size` or one of `_FORMS`."""
+        """How its value is written: `text`, `size`, `model` or one of `_FORMS`."""
+        if self.names == "model" and self.parts[0] == "models":
+            return "model"
         return _OTHER_FORMS.get(self.key) or next(
             (form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text"
         )
@@ -71,14 +73,14 @@ class SettingKey(Struct, frozen=True):
 
 
 SETTING_KEYS = (
-    SettingKey("models.default", "none", "the model of runs that name none, or a tier", names="model"),
+    SettingKey("models.default", "none", "the model, list or tier of runs that name none", names="model"),
     SettingKey(
         "models.tiers.NAME",
         "none",
-        "a name that stands for a model; a text, or a table with the next keys",
+        "a name that stands for a model; a text, a list (if one fails, the next is asked) or a table of these keys",
         names="model",
     ),
-    SettingKey("models.tiers.NAME.model", "needed", "the model", names="model"),
+    SettingKey("models.tiers.NAME.model", "needed", "the model, or a list", names="model"),
     SettingKey(
         "models.tiers.NAME.temperature",
         "that of the service",
@@ -108,6 +110,7 @@ SETTING_KEYS = (
             "failed and is tried again"
         ),
     ),
+    SettingKey("models.cache", "true", "services may cache what calls of threads, loops and agents with tools share"),
     SettingKey("models.providers.NAME.base_url", "needed", "the address of an OpenAI-compatible service"),
     SettingKey(
         "models.providers.NAME.api_key_env", "none", "the variable that holds its key; without it no key is sent"

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.engine.premises import PURE_WORK, REPLY_TOKENS
-from quire.models.choose import CallSettings
+from quire.models.choose import CallSettings, members_of
 
 if TYPE_CHECKING:
     from quire.models.choose import ModelSettings
@@ -360,18 +360,20 @@ def _models(merged: Settings, own: Settings, theirs: Settings) -> Iterator[Exces
     named = {"default": theirs.models.default, **{f"tiers.{name}": spec for name, spec in theirs.models.tiers.items()}}
     users = {"default": own.models.default, **{f"tiers.{name}": spec for name, spec in own.models.tiers.items()}}
     for key, spec in sorted(named.items()):
-        if not spec or spec.startswith(_NOT_HERE):
-            continue  # Addresses always need consent, for any model of the user.
-        # A tier that the user does not have would otherwise be a model of the user's own.
-        spec, yours = merged.models.tiers.get(spec, spec), users.get(key) or users["default"]
-        yours = own.models.tiers.get(yours, yours) if yours else None
-        if spec == yours or spec.startswith(_NOT_HERE):
+        if not spec:
             continue
+        # A tier that the user does not have would otherwise be a model of the user's own.
+        yours = users.get(key) or users["default"]
+        yours = own.models.tiers.get(yours, yours) if yours else None
         what = f"as the model {key.removeprefix('tiers.')}"
-        if file := model_file(spec, merged.workspace.folder):
-            yield Excess("model", f"models.{key}", spec, f"load the model file {file}, {what}")
-        elif yours:
-            yield Excess("model", f"models.{key}", spec, f"send prompts to {spec} instead of your {yours}, {what}")
+        for member in members_of(merged.models.tiers.get(spec, spec)):
+            if member.startswith(_NOT_HERE) or (yours and member in members_of(yours)):
+                continue  # Addresses always need consent, for any model of the user.
+            if file := model_file(member, merged.workspace.folder):
+                yield Excess("model", f"models.{key}", member, f"load the model file {file}, {what}")
+            elif yours:
+                line = f"send prompts to {member} instead of your {yours}, {what}"
+                yield Excess("model", f"models.{key}", member, line)
 
 
 def _spawns(own: Settings, theirs: Settings, table: Mapping[str, object]) -> Iterator[Excess]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
+from quire.models.choose import as_spec
 from quire.patterns import late_pattern
 from quire.values import InvalidValue, encode
 from quire.wording import did_you_mean, nearest
@@ -88,11 +89,9 @@ class Table(Struct):
             lambda value: number if (number := _amount(value)) is not None and number <= most else None,
         )
 
-    def text_or_table(self, key: str) -> str | None:
-        """Return a text where a table may stand as well. Call this if it is not one."""
-        return self._take(
-            key, "text or a table", lambda value: value if isinstance(value, str) and value.strip() else None
-        )
+    def model(self, key: str, expected: str = "text or a list of texts") -> str | None:
+        """Return a model, or several in their order as one text."""
+        return self._take(key, expected, as_spec)
 
     def flag(self, key: str, default: bool) -> bool:
         flag = self._take(key, "true or false", lambda value: value if isinstance(value, bool) else None)

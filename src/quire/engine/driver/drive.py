@@ -14,7 +14,7 @@ from quire.engine.driver.journal import CancelRequested, Journal, Ledger
 from quire.engine.driver.model_calls import lost_calls
 from quire.engine.driver.walker import DriveLimits, Walker
 from quire.engine.interpreter.until import StepReached
-from quire.engine.records import Answer, Batch, Lease, Letter, RunUpdate, Status
+from quire.engine.records import PARKED, Answer, Batch, Lease, Letter, RunUpdate, Status
 from quire.engine.requests import Failure, Walk
 from quire.errors import JournalMismatch, LimitReached, QuireError, StepFailed
 
@@ -220,9 +220,15 @@ class Drive:
             return await self._pause()
         await self._walker.resting.withdraw_stale()
         ends = [end for end in (self._expires(), self._walker.resting.first_expiry()) if end is not None]
-        update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=min(ends, default=None))
+        status, wait = Status.AWAITING_INPUT, self._walker.parked
+        update = RunUpdate(status, self._ledger.position, expires_at=min(ends, default=None))
+        if wait is not None:
+            update.status = status = Status.PAUSED
+            update.wake_at, update.failure = wait.wake_at, Failure(PARKED, wait.reason)
+            data: Mapping[str, Value] = {"wake_at": wait.wake_at, "reason": wait.reason}
+            self._ledger.feed.say("run_paused", label=self._ledger.position, data=data)
         if await self._ledger.park(update):
-            return DriveResult(Status.AWAITING_INPUT, self._ledger.position)
+            return DriveResult(status, self._ledger.position)
         if not await self._walker.resting.take_answers() and not self._walker.resting.waking:
             self._still.set()  # the answer is to a stale question: withdraw it and try to park again
         return None

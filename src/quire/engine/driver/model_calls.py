@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from quire.engine.records import EffectRecord, Usage, call_limit
 from quire.engine.requests import TINY
-from quire.errors import LimitReached
+from quire.errors import LimitReached, Parked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +58,7 @@ class ModelCalls:
 
     async def make(self, request: ModelRequest) -> Value:
         """Make a call, or refuse it if its thread must not make it. Raises `LimitReached` if a limit of the run has no
-        room for it."""
+        room for it, and `Parked` if its service asks for a long wait: then the call was not made."""
         money = request.bounds.money if request.bounds is not None else None
         limited = self.budget is not None or money is not None
         left = self.budget.left if self.budget is not None else math.inf
@@ -72,6 +72,9 @@ class ModelCalls:
                 money.hold(held)
             try:
                 return await self._finish(await self._performed(request, held))
+            except Parked:
+                self._made -= 1
+                raise
             finally:
                 self._under_way -= 1
                 self._quiet.set()
@@ -88,6 +91,9 @@ class ModelCalls:
             record = await self._performer.perform(request)
         except asyncio.CancelledError:
             self._ledger.lose(counted(intent))
+            raise
+        except Parked:
+            await self._ledger.write(supersede=(request.path,))
             raise
         if self._performer.may_have_paid(record):
             record.usage = Usage(0, 0, reserved)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -37,8 +38,8 @@ from quire.engine.requests import (
     ToolRequest,
     WorkCheck,
 )
-from quire.errors import ModelFailed, Refused, RunState, StepFailed
-from quire.values import InvalidValue, Value, clean, copy, encode
+from quire.errors import ModelFailed, Parked, Refused, RunState, StepFailed
+from quire.values import InvalidValue, Value, clean, copy, encode, fingerprint
 
 if TYPE_CHECKING:
     from quire.engine.events import Feed
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 
 class Performer:
+    parks = False
+    """True if a call whose service asks for a long wait raises `Parked`, and is not recorded."""
+
     def __init__(
         self, run: str, ports: Ports, feed: Feed, reply_tokens: int | None = None, timeout: float = TIMEOUT
     ) -> None:
@@ -77,10 +81,11 @@ class Performer:
         delays: tuple[float, ...] = ()
         value: Value = None
         failure: Failure | None = None
+        switches: list[Mapping[str, Value]] = []
         try:
             match request:
                 case ModelRequest():
-                    reply = await self._reply(request)
+                    reply = await self._reply(request, switches)
                     # Also a reply that is of no use was paid for.
                     usage, delays = reply.usage, reply.delays
                     value = _checked(reply, may_call=_may_call(request))
@@ -106,12 +111,17 @@ class Performer:
                         offers = await self._ports.tools.offers_under(request.grants)
                         value = copy([[offer.name, offer.description, offer.schema, offer.id] for offer in offers])
         except (StepFailed, Refused) as error:
+            if self.parks and isinstance(error, Parked):
+                raise
             failure = Failure.of(error)
             if isinstance(error, ModelFailed):
                 delays = error.delays or delays
                 usage = usage or (Usage(*error.used) if error.used else None)
         except InvalidValue as error:
             failure = Failure("tool", f"the result is not a JSON value: {error}")
+        # Here and not when they happen: an event belongs to the transaction of its effect.
+        for switch in switches:
+            self._feed.say("model_switched", path=request.path, label=request.label, data=switch)
         return EffectRecord(
             request.path,
             KINDS[type(request)],
@@ -153,6 +163,7 @@ class Performer:
             temperature=request.temperature,
             reasoning=request.reasoning,
             timeout=request.timeout,
+            cache=fingerprint([request.system, request.label])[:32] if request.tools or "[" in request.path else "",
             schema=request.schema,
             tools=request.tools,
             run=self._run,
@@ -165,7 +176,7 @@ class Performer:
             on_reading=lambda processed, total: self._feed.reading(request.path, request.label, processed, total),
         )
 
-    async def _reply(self, request: ModelRequest) -> ModelReply:
+    async def _reply(self, request: ModelRequest, switches: list[Mapping[str, Value]]) -> ModelReply:
         model, call = self._model_of(request), self._call(request)
         if (size := _prompt_size(call)) > MAX_PROMPT_CHARACTERS:
             message = f"the prompt has {size:,} characters; no more than {MAX_PROMPT_CHARACTERS:,} are sent to a model"
@@ -178,7 +189,7 @@ class Performer:
 
         seconds = longest_call(request.timeout or self._timeout)
         timed = CallTime(seconds)
-        call = replace(call, untimed=timed.untimed)
+        call = replace(call, untimed=timed.untimed, on_switch=switches.append)
         try:
             async with timed.limit:
                 return await model.complete(call, pass_on)

@@ -38,7 +38,7 @@ from quire.engine.requests import (
     Walk,
     WorkCheck,
 )
-from quire.errors import LimitReached, StepFailed
+from quire.errors import LimitReached, Parked, StepFailed
 from quire.plan.uses import LAUNCHES
 
 if TYPE_CHECKING:
@@ -93,9 +93,11 @@ class Walker:
         self.progress: Progress | None = None
         self.stopped_at: str | None = None
         self.stopped_label = ""
+        self.parked: Parked | None = None
         self.grace = CANCEL_GRACE_SECONDS
         self._ledger = ledger
         self._performer = Performer(ledger.lease.run, ports, ledger.feed, terms.reply_tokens, terms.timeout)
+        self._performer.parks = True
         self.resting = WaitingBranches(ledger)
         self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
         self._terms = terms
@@ -185,7 +187,12 @@ class Walker:
                     return await self._finish(reused)
                 if self._launches is not None:
                     await self._launches.refresh()
-                return await self._model_calls.make(request)
+                try:
+                    return await self._model_calls.make(request)
+                except Parked as wait:
+                    self.parked = min(wait, self.parked or wait, key=lambda each: each.wake_at)
+                # Other branches continue; the run parks when none of them moves.
+                await self.resting.until_answered(request.path, None, branch)
             case Load(refuse=refuse) if refuse is not None:
                 return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
             case Load(scheme="letters") if self._launches is not None:

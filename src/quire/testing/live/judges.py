@@ -226,7 +226,7 @@ class _Reader(Findings):
 def may_be_named(spec: str) -> bool:
     """Tell whether a file may name this model: not an address, not a script, and not a path of weights."""
     kind, _, name = spec.partition(":")
-    if spec.lower().startswith(_ADDRESSES) or any(not character.isprintable() for character in spec):
+    if spec.lower().startswith(_ADDRESSES) or " > " in spec or any(not character.isprintable() for character in spec):
         return False
     return kind.lower() != "local" or not ("/" in name or "\\" in name or "~" in name or name.endswith(".gguf"))
 

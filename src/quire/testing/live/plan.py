@@ -17,7 +17,7 @@ from quire.diagnostics import Severity
 from quire.errors import CannotStart, NoModel
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Live, Rows
-from quire.models.choose import Choice
+from quire.models.choose import Choice, members_of
 from quire.models.rate_limits import provider_of
 from quire.source import MAX_TEST_BYTES, read_source, real_path
 from quire.testing.case_rows import CaseRow, expand, file_within, read_rows
@@ -350,7 +350,7 @@ class JudgeSeats:
 
 def same_model(spec: str, other: str) -> bool:
     """Tell whether two names mean one model: of one account by two protocols, or one file by two paths."""
-    return _identity(spec) == _identity(other)
+    return not {*map(_identity, members_of(spec))}.isdisjoint(map(_identity, members_of(other)))
 
 
 def _identity(spec: str) -> tuple[str, str]:

@@ -67,6 +67,7 @@ export function statusWords(head) {
       return `Waits for ${many} since ${span(Date.now() / 1000 - asked)}${expires}.`;
     }
     case "paused":
+      if (head.waits) return `Waits ${head.waits}${where && ` (${where})`}. Resume continues at once.`;
       return `Paused${where && ` after ${where}`}${expires}. Resume continues there.`;
     case "running":
       return `Running${where && `: ${where}`}.`;
