@@ -229,9 +229,8 @@ class NewRun(Struct, frozen=True):
     note: str | None = None
     source: str = ""
     """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`. Like
-    the lane and the priority a copy of a pin, which is sealed."""
+    the lane a copy of a pin, which is sealed."""
     lane: str = ""
-    priority: int = 0
     reserved: float | None = None
     """The most that it may cost, counted against budgets until it has cost more or has ended."""
 
@@ -264,9 +263,8 @@ class RunRow(Struct, frozen=True):
     seen_at: float | None = None
     """The time at which a person marked it as seen."""
     source: str = ""
-    """As in `NewRun`, like the lane and the priority."""
+    """As in `NewRun`, like the lane."""
     lane: str = ""
-    priority: int = 0
     wake_at: float | None = None
     """The time at which a paused run continues by itself, and what it waits for."""
     parked: str = ""

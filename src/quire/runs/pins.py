@@ -139,11 +139,10 @@ SHAPES: Mapping[str, Shape] = {
     "until": _is_text,
     "source": _is_text,
     "lane": _is_text,
-    "priority": _is_amount,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "lane", "priority")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "lane")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -237,7 +236,6 @@ class PinnedState(Struct, frozen=True):
     source: str = ""
     """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`."""
     lane: str = ""
-    priority: int = 0
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""

@@ -201,7 +201,6 @@ class Runtime(StoredRuns):
             texts,
             source=pins.source,
             lane=pins.lane,
-            priority=pins.priority,
             reserved=most_cost(self, pins),
         )
         return await with_subject(self.store, run)

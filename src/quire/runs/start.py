@@ -333,7 +333,6 @@ def _pins(
         door=options.door,
         source=options.source,
         lane=options.lane,
-        priority=options.priority,
         reuse=options.reuse,
         shelf=parts.shelf,
         files=files,

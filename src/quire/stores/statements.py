@@ -92,10 +92,10 @@ class Statements(ABC):
 
     NEW_RUN = """
         INSERT INTO runs (
-            id, title, format, document, created_at, updated_at, subject, name, note, until, source, lane, priority,
+            id, title, format, document, created_at, updated_at, subject, name, note, until, source, lane,
             reserved
         )
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
     """
     """Inserts a run and answers with its number; with nothing if the id is taken."""
     RECENT_PINS = """
@@ -268,3 +268,39 @@ class Statements(ABC):
     @abstractmethod
     def first_place(number: int) -> int:
         """Return the key before the first row of a run's journal."""
+
+
+def operation_tables(
+    prefix: str = "", name: str = "TEXT", real: str = "REAL", integer: str = "INTEGER"
+) -> tuple[str, ...]:
+    """Return the migration that adds claims of occurrences, enabled triggers, live processes, and copies of sealed pins
+    for queries, with the names and types of a database."""
+    runs = f"{prefix}runs"
+    added = f"source {name}", f"lane {name}", f"wake_at {real}", f"reserved {real}", "process TEXT"
+    return (
+        f"""
+        CREATE TABLE {prefix}starts (
+            source {name} NOT NULL, key {name} NOT NULL, request TEXT NOT NULL, due {real} NOT NULL,
+            at {real} NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (source, key)
+        )
+        """,
+        f"CREATE INDEX {prefix}starts_by_age ON {prefix}starts (source, at)",
+        f"""
+        CREATE TABLE {prefix}triggers (
+            name {name} PRIMARY KEY, digest TEXT NOT NULL, authority TEXT NOT NULL, cursor {real} NOT NULL,
+            enabled_at {real} NOT NULL, enabled_by TEXT NOT NULL, seal TEXT NOT NULL
+        )
+        """,
+        f"""
+        CREATE TABLE {prefix}processes (
+            id {name} PRIMARY KEY, kind TEXT NOT NULL, host TEXT NOT NULL, pid {integer} NOT NULL,
+            version TEXT NOT NULL, queue TEXT NOT NULL, started_at {real} NOT NULL, seen_at {real} NOT NULL,
+            slots {integer} NOT NULL, driving {integer} NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL
+        )
+        """,
+        *(f"ALTER TABLE {runs} ADD COLUMN {column}" for column in added),
+        f"CREATE INDEX {runs}_to_wake ON {runs} (wake_at) WHERE wake_at IS NOT NULL",
+        f"CREATE INDEX {runs}_by_lane ON {runs} (lane, status) WHERE lane IS NOT NULL",
+        f"CREATE INDEX {runs}_by_source ON {runs} (source, created_at) WHERE source IS NOT NULL",
+        f"CREATE INDEX {runs}_that_wait ON {runs} (expires_at) WHERE status IN ('paused', 'awaiting_input')",
+    )

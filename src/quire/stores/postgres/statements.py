@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from quire.errors import StoreError
 from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, PINS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS
-from quire.stores.statements import COSTS, COUNTED, PERIOD, WORDS, Statements
+from quire.stores.statements import COSTS, COUNTED, PERIOD, WORDS, Statements, operation_tables
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -342,59 +342,7 @@ _LABELS: Migration = (
 )
 """Outside the seals: nothing is decided by them. `until` repeats a pin, which is sealed, for lists."""
 
-_OPERATION: Migration = (
-    """
-    CREATE TABLE quire_starts (
-        source TEXT COLLATE "C" NOT NULL,
-        key TEXT COLLATE "C" NOT NULL,
-        request TEXT NOT NULL,
-        due DOUBLE PRECISION NOT NULL,
-        at DOUBLE PRECISION NOT NULL,
-        state TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        run TEXT NOT NULL,
-        PRIMARY KEY (source, key)
-    )
-    """,
-    "CREATE INDEX quire_starts_by_age ON quire_starts (source, at)",
-    """
-    CREATE TABLE quire_triggers (
-        name TEXT COLLATE "C" PRIMARY KEY,
-        digest TEXT NOT NULL,
-        authority TEXT NOT NULL,
-        cursor DOUBLE PRECISION NOT NULL,
-        enabled_at DOUBLE PRECISION NOT NULL,
-        enabled_by TEXT NOT NULL,
-        seal TEXT NOT NULL
-    )
-    """,
-    """
-    CREATE TABLE quire_processes (
-        id TEXT COLLATE "C" PRIMARY KEY,
-        kind TEXT NOT NULL,
-        host TEXT NOT NULL,
-        pid BIGINT NOT NULL,
-        version TEXT NOT NULL,
-        queue TEXT NOT NULL,
-        started_at DOUBLE PRECISION NOT NULL,
-        seen_at DOUBLE PRECISION NOT NULL,
-        slots BIGINT NOT NULL,
-        driving BIGINT NOT NULL,
-        state TEXT NOT NULL,
-        reason TEXT NOT NULL
-    )
-    """,
-    """
-    ALTER TABLE quire_runs ADD COLUMN source TEXT COLLATE "C", ADD COLUMN lane TEXT COLLATE "C",
-        ADD COLUMN priority BIGINT NOT NULL DEFAULT 0, ADD COLUMN wake_at DOUBLE PRECISION,
-        ADD COLUMN reserved DOUBLE PRECISION, ADD COLUMN process TEXT
-    """,
-    "CREATE INDEX quire_runs_to_wake ON quire_runs (wake_at) WHERE wake_at IS NOT NULL",
-    "CREATE INDEX quire_runs_by_lane ON quire_runs (lane, status) WHERE lane IS NOT NULL",
-    "CREATE INDEX quire_runs_by_source ON quire_runs (source, created_at) WHERE source IS NOT NULL",
-    "CREATE INDEX quire_runs_that_wait ON quire_runs (expires_at) WHERE status IN ('paused', 'awaiting_input')",
-)
-"""Claims of occurrences, triggers that are enabled, live processes, and copies of sealed pins for queries."""
+_OPERATION: Migration = operation_tables("quire_", 'TEXT COLLATE "C"', "DOUBLE PRECISION", "BIGINT")
 
 MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES, _LABELS, _OPERATION)
 """A released migration is never edited: the next one is appended."""

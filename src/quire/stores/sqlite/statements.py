@@ -20,7 +20,7 @@ from quire.patterns import late_pattern
 from quire.stores import rows
 from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, PINS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS, PLACE_BITS
-from quire.stores.statements import COSTS, COUNTED, PERIOD, WORDS, Statements
+from quire.stores.statements import COSTS, COUNTED, PERIOD, WORDS, Statements, operation_tables
 
 # Only constants of this package are put together here, never values.
 # ruff: noqa: S608
@@ -239,65 +239,7 @@ _LABELS: Migration = tuple(
 )
 """Outside the seals: nothing is decided by them. `until` repeats a pin, which is sealed, for lists."""
 
-_OPERATION: Migration = (
-    """
-    CREATE TABLE starts (
-        source TEXT NOT NULL,
-        key TEXT NOT NULL,
-        request TEXT NOT NULL,
-        due REAL NOT NULL,
-        at REAL NOT NULL,
-        state TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        run TEXT NOT NULL,
-        PRIMARY KEY (source, key)
-    ) WITHOUT ROWID
-    """,
-    "CREATE INDEX starts_by_age ON starts (source, at)",
-    """
-    CREATE TABLE triggers (
-        name TEXT PRIMARY KEY,
-        digest TEXT NOT NULL,
-        authority TEXT NOT NULL,
-        cursor REAL NOT NULL,
-        enabled_at REAL NOT NULL,
-        enabled_by TEXT NOT NULL,
-        seal TEXT NOT NULL
-    ) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE processes (
-        id TEXT PRIMARY KEY,
-        kind TEXT NOT NULL,
-        host TEXT NOT NULL,
-        pid INTEGER NOT NULL,
-        version TEXT NOT NULL,
-        queue TEXT NOT NULL,
-        started_at REAL NOT NULL,
-        seen_at REAL NOT NULL,
-        slots INTEGER NOT NULL,
-        driving INTEGER NOT NULL,
-        state TEXT NOT NULL,
-        reason TEXT NOT NULL
-    ) WITHOUT ROWID
-    """,
-    *(
-        f"ALTER TABLE runs ADD COLUMN {column}"
-        for column in (
-            "source TEXT",
-            "lane TEXT",
-            "priority INTEGER NOT NULL DEFAULT 0",
-            "wake_at REAL",
-            "reserved REAL",
-            "process TEXT",
-        )
-    ),
-    "CREATE INDEX runs_to_wake ON runs (wake_at) WHERE wake_at IS NOT NULL",
-    "CREATE INDEX runs_by_lane ON runs (lane, status) WHERE lane IS NOT NULL",
-    "CREATE INDEX runs_by_source ON runs (source, created_at) WHERE source IS NOT NULL",
-    "CREATE INDEX runs_that_wait ON runs (expires_at) WHERE status IN ('paused', 'awaiting_input')",
-)
-"""Claims of occurrences, triggers that are enabled, live processes, and copies of sealed pins for queries."""
+_OPERATION: Migration = operation_tables()
 
 MIGRATIONS: Sequence[Migration] = (
     _FIRST_TABLES,
