@@ -39,7 +39,6 @@ from quire.operations.questions import listed, rows_of
 from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
-from quire.runs.ticker import is_recent
 from quire.stores.contract import MOST_QUESTIONS
 from quire.stores.run_pages import RunFilters
 from quire.versions import versions
@@ -290,7 +289,7 @@ async def _cluster(site: Site) -> dict[str, Value]:
                 "reason": process.reason or None,
             }
             for process in await site.runtime.store.processes()
-            if process.queue == where.task_queue and is_recent(process, time.time())
+            if process.queue == where.task_queue and process.is_recent(time.time())
         ]
     except QuireError as error:
         data["problem"] = str(error)
