@@ -126,12 +126,12 @@ export function Trigger({ name }) {
   const started = (/** @type {any} */ fire) =>
     fire.run ? go(`/runs/${part(fire.run)}`) : setFailure({ title: `No run: ${fire.state}`, detail: fire.reason });
   useEffect(() => {
-    if (trigger?.settings) look();
-  }, [JSON.stringify(trigger?.settings)]);
+    if (trigger?.settings && !asks) look(); // an open dialog changes only when the user asks for it
+  }, [JSON.stringify(trigger?.settings), asks]);
   /** @param {string} word @param {() => void} onClick */
   const button = (word, onClick) =>
     html`<button type="button" class="button" data-needs="administer" onClick=${onClick}>${word}</button>`;
-  const problem = failure && html`<${ProblemBox} problem=${failure} />`;
+  const problem = failure && html`<${ProblemBox} problem=${failure} retry=${asks ? look : undefined} />`;
   const facts = trigger?.settings && html`<${Facts} trigger=${trigger} check=${check} />`;
   return html`
     <p class="document-crumbs">
