@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 from tests.browser import Pages, check_looks
 from tests.runs.trigger_place import HELLO
 from tests.server.served import Served, served
@@ -163,6 +163,48 @@ async def test_the_list_tells_why_one_is_off(pages: Pages, tmp_path: Path) -> No
         await page.get_by_role("button", name="Disable").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Triggers")
         await expect(rows).to_have_count(2)
+
+
+HOOKS = [{"scheme": "github", "secret_env": "NEW_HOOK"}, {"scheme": "github", "secret_env": "GH_HOOK"}]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ({"webhook": HOOKS}, "hello: webhook POST /hooks/hello, github, NEW_HOOK or github, GH_HOOK"),
+        ({"files": "inbox/*.csv"}, "hello: files inbox/*.csv"),
+    ],
+)
+async def test_sources_that_have_no_times(pages: Pages, tmp_path: Path, source: dict[str, object], words: str) -> None:
+    async def answer(route: Route) -> None:
+        response = await route.fetch()
+        (trigger,) = (await response.json())["triggers"]
+        await route.fulfill(response=response, json={"triggers": [{**trigger, "settings": {"run": "hello", **source}}]})
+
+    folder = tmp_path / "team"
+    async with served(folder, DOCUMENTS, settings=settings(folder, hello=EVERY)) as server:
+        page = await pages.open(server.url)
+        await page.route("**/api/v1/triggers", answer)
+        await page.get_by_role("link", name="Triggers").click()
+        await expect(page.get_by_text(words)).to_be_visible()
+
+
+async def test_a_check_of_an_enabled_trigger_keeps_what_was_accepted(tmp_path: Path) -> None:
+    folder = tmp_path / "team"
+    given = settings(folder, hello=EVERY)
+    odd = HELLO + "\n## STEP 2: Ask\n\n@elicit(confirm, Publish this?)\n"
+    async with served(folder, {**DOCUMENTS, "hello.playbook.md": odd}, settings=given) as server:
+
+        async def problems() -> str:
+            async with server.client() as client:
+                return " ".join((await client.post("/triggers/hello/check", json={})).json()["problems"])
+
+        assert "PB106" in await problems()
+        triggers = Triggers(server.site.runtime)
+        await triggers.enable("hello", (await triggers.propose("hello", ("PB106",))).digest, "ada", ("PB106",))
+        assert await problems() == ""
+        (Path(server.environ["QUIRE_HOME"]) / "quire.toml").write_text(given.replace("10m", "20m"))
+        assert "PB106" in await problems()
 
 
 async def test_without_triggers_it_shows_what_to_write(pages: Pages, tmp_path: Path) -> None:

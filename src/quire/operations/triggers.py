@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta, to_builtins
+from msgspec import Meta, json, to_builtins
 
 from quire.operations.field_types import Input, Limit, Name, Names, Object, Text, operation, shape, words
 from quire.runs.start import new_run_id
-from quire.runs.triggers import Triggers, kind_of, source_of, time_text
+from quire.runs.triggers import Consent, Triggers, kind_of, source_of, time_text
 from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
@@ -72,8 +72,11 @@ async def list_triggers(host: Host, given: SomeTriggers) -> Value:
 
 @operation("All reasons against a trigger, and the bounds of its runs.", CheckTrigger, _CHECK)
 async def check_trigger(host: Host, given: CheckTrigger) -> Value:
+    """Check a trigger; while it is enabled, with the findings that the user has accepted."""
     triggers = Triggers(host.runtime)
-    trigger, proposal = triggers.trigger(given.name), await triggers.propose(given.name, given.accept)
+    row, _, off = (await triggers.rows()).get(given.name, (None, None, ""))
+    accepted = json.decode(row.authority, type=Consent).accepted if row and not off else ()
+    trigger, proposal = triggers.trigger(given.name), await triggers.propose(given.name, given.accept or accepted)
     facts = to_builtins(proposal)
     del facts["authority"]
     return {**facts, "next": [] if proposal.problems else _next(host, trigger, 3), "settings": to_builtins(trigger)}

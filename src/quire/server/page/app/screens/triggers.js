@@ -103,7 +103,8 @@ function written(value) {
 function sourceWords({ name, settings: { cron, zone = "UTC", every, webhook, files } }) {
   if (cron) return `cron ${cron}, ${zone}`;
   if (every) return `every ${interval(every)}`;
-  return webhook ? `webhook POST /hooks/${name}, ${[webhook].flat()[0].scheme}` : `files ${written(files)}`;
+  if (!webhook) return `files ${written(files)}`;
+  return `webhook POST /hooks/${name}, ${webhook.map(Object.values).map(written).join(" or ")}`;
 }
 
 /** @param {{ name: string }} props */
@@ -131,6 +132,7 @@ export function Trigger({ name }) {
   /** @param {string} word @param {() => void} onClick */
   const button = (word, onClick) =>
     html`<button type="button" class="button" data-needs="administer" onClick=${onClick}>${word}</button>`;
+  const accepts = new Set(check?.problems.join(" ").match(/--accept \S+/g));
   const problem = failure && html`<${ProblemBox} problem=${failure} retry=${asks ? look : undefined} />`;
   const facts = trigger?.settings && html`<${Facts} trigger=${trigger} check=${check} />`;
   return html`
@@ -154,7 +156,7 @@ export function Trigger({ name }) {
         <p class="actions">
           <button type="button" class="button primary" disabled=${!check?.digest || check.problems.length > 0}
             onClick=${() => act("enable", () => setAsks(false), { digest: check.digest })}>Enable</button>
-          <${Command} command="quire triggers enable ${name}" />
+          <${Command} command=${["quire triggers enable", name, ...accepts].join(" ")} />
         </p>
       </${Dialog}>
     `}
