@@ -17,7 +17,7 @@ def listening(host: str, port: int, *, anywhere: bool = False) -> socket.socket:
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        raise CannotStart(f"--host {host}: an address such as 127.0.0.1 or ::1 is needed") from None
+        raise CannotStart(f"cannot listen on {host}: an address such as 127.0.0.1 or ::1 is needed") from None
     if not parsed.is_loopback and not anywhere:
         raise CannotStart(f"--host {host}: only this machine itself is served (127.0.0.1 or ::1)")
     family = socket.AF_INET6 if parsed.version == 6 else socket.AF_INET
