@@ -244,7 +244,7 @@ def worker_command(
             sweep_seconds=sweep,
             grace=grace,
         )
-        answer = partial(answer_probe, Metrics(store), lambda: worker.ticker.process)
+        answer = partial(answer_probe, Metrics(store, settings.workspace.folder), lambda: worker.ticker.process)
         async with await asyncio.start_server(answer, sock=listener) if listener else nullcontext():
             return await worker.run()
 

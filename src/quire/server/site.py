@@ -95,7 +95,7 @@ class Site:
         )
         self.ticker = Ticker(runtime, "serve", self._continue, self.report, MOST_RUNS, lambda: len(self.runs))
         self.indexer = RunIndexer(runtime)
-        self.metrics = Metrics(runtime.store)
+        self.metrics = Metrics(runtime.store, self.folder)
         self.webhooks = (
             Webhooks(runtime, link=options.place, allow=options.allow, report=self.report) if options.webhooks else None
         )

@@ -343,7 +343,7 @@ class SqlStore(ABC):
     async def _observed(self, lease: Lease, batch: Batch, *, park: bool = False) -> WriteResult:
         began = perf_counter()
         result = await self._write(self._owned(lease), batch, park=park)
-        for observe in self.observers if batch.events and not (park and result.answer_waiting) else ():
+        for observe in self.observers if batch.update and not (park and result.answer_waiting) else ():
             observe(lease, batch, perf_counter() - began)
         return result
 
