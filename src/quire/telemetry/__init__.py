@@ -1,1 +1,1 @@
-"""What operators watch: metrics and logs."""
+"""Metrics and logs, for the operators of servers and workers."""
