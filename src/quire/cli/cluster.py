@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -244,8 +243,10 @@ def worker_command(
             sweep_seconds=sweep,
             grace=grace,
         )
+        if listener is None:
+            return await worker.run()
         answer = partial(answer_probe, Metrics(store, settings.workspace.folder), lambda: worker.ticker.process)
-        async with await asyncio.start_server(answer, sock=listener) if listener else nullcontext():
+        async with await asyncio.start_server(answer, sock=listener):
             return await worker.run()
 
     if with_runtime(work, runtime):

@@ -31,7 +31,7 @@ class JsonLines(io.TextIOBase):
 
 
 def line_of(message: str) -> dict[str, str]:
-    """Return the members of a line. The words for people say which run it is about."""
+    """Return a line. The words for people say its level, and which run it is about."""
     level, run = _LEVEL.match(message), _RUN.search(message)
     return {
         "time": datetime.now(UTC).isoformat(),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from itertools import accumulate, pairwise
 from time import monotonic, time
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from quire.engine.records import Status
@@ -31,7 +31,7 @@ READ_SECONDS, PATIENCE_SECONDS = 15.0, 5.0
 MOST_NAMES = 200
 """Values of one label; the rest is `other`."""
 BOUNDS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600)
-_FAMILIES = {
+_TABLE = {
     "quire_store_up": ("gauge", "", "1 if the store can be read; else all that is read from it is missing."),
     "quire_runs": ("gauge", "status", "Stored runs, each status counted up to 10001."),
     "quire_lane_runs": ("gauge", "lane status", "Pending and running runs that may not overlap."),
@@ -49,7 +49,7 @@ _FAMILIES = {
     "quire_store_write_seconds": ("histogram", "", "Time of the writes of drives."),
 }
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-Amounts: TypeAlias = dict[tuple[str, ...], list[float]]
+Amounts = dict[tuple[str, ...], list[float]]
 """By family and values of labels: the number of amounts up to each bound and beyond the last, then their sum."""
 
 
@@ -58,8 +58,7 @@ class Metrics:
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._store, self._folder, self._lock, self._read_at = store, f"{folder}/", asyncio.Lock(), -READ_SECONDS
-        self._gauges: Amounts = {}
-        self._amounts: Amounts = {}
+        self._gauges, self._amounts = Amounts(), Amounts()
         self._names: dict[str, set[str]] = defaultdict(set)
         self._started: dict[str, dict[str, float]] = {}
         store.observers.append(self._observe)
@@ -73,14 +72,11 @@ class Metrics:
                     async with asyncio.timeout(PATIENCE_SECONDS):
                         self._gauges = await self._read()
                 self._read_at = monotonic()
-        lines = {
-            name: [f"# HELP {name} {help}", f"# TYPE {name} {kind}"] for name, (kind, _, help) in _FAMILIES.items()
-        }
+        lines = {name: [f"# HELP {name} {text}", f"# TYPE {name} {kind}"] for name, (kind, _, text) in _TABLE.items()}
         for (name, *values), (*counts, total) in [*self._gauges.items(), *self._amounts.items()]:
-            kind, labels, _ = _FAMILIES[name]
-            pairs = [
-                f'{label}="{value.translate(_ESCAPES)}"' for label, value in zip(labels.split(), values, strict=True)
-            ]
+            kind, labels, _ = _TABLE[name]
+            named = zip(labels.split(), values, strict=True)
+            pairs = [f'{label}="{value.translate(_ESCAPES)}"' for label, value in named]
             braces = f"{{{','.join(pairs)}}}" if pairs else ""
             if kind != "histogram":
                 lines[name].append(f"{name}{braces} {total}")
@@ -92,10 +88,8 @@ class Metrics:
         return "".join(f"{line}\n" for family in lines.values() for line in family)
 
     async def _read(self) -> Amounts:
-        store, now = self._store, time()
-        gauges: Amounts = {}
-        questions, count = await store.oldest_questions(1)
-        pending = (await store.marks()).oldest_pending
+        store, now, gauges = self._store, time(), Amounts()
+        (questions, count), pending = await store.oldest_questions(1), (await store.marks()).oldest_pending
         self._add(gauges, 1, "quire_store_up")
         self._add(gauges, count, "quire_open_questions")
         self._add(gauges, now - questions[0].asked_at if questions else 0, "quire_oldest_question_seconds")
@@ -133,14 +127,14 @@ class Metrics:
                 started[event.path] = event.at
             elif event.type in ("step_completed", "step_failed") and event.path in started:
                 add(amounts, event.at - started.pop(event.path), "quire_step_seconds", document)
-        if batch.update is not None and batch.update.status not in (None, Status.RUNNING):
+        if (status := batch.update and batch.update.status) and status is not Status.RUNNING:
             del self._started[lease.run]
-            add(amounts, 1, "quire_drives_total", document, batch.update.status)
+            add(amounts, 1, "quire_drives_total", document, status)
 
     def _add(self, to: Amounts, amount: float, *key: str) -> None:
         if (amounts := to.get(key)) is None:
             name, *values = key
-            for number, (label, value) in enumerate(zip(_FAMILIES[name][1].split(), values, strict=True)):
+            for number, (label, value) in enumerate(zip(_TABLE[name][1].split(), values, strict=True)):
                 names = self._names[label]
                 if len(names) < MOST_NAMES:
                     names.add(value)
