@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -247,6 +248,24 @@ async def test_a_store_that_cannot_be_read_leaves_the_totals_of_the_process(tmp_
     assert value(text, "quire_store_up") == 0
     assert "quire_runs{" not in text
     assert value(text, 'quire_drives_total{document="d",status="completed"}') == 1
+
+
+async def test_a_store_that_another_process_holds(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "quire.db", busy_timeout=0.1)
+    measured = Metrics(store, FOLDER)
+    await wrote(store, "r1", "d")
+    await store.close()
+    holder = sqlite3.connect(store.path, isolation_level=None)
+    try:
+        holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("BEGIN IMMEDIATE")
+        async with asyncio.timeout(5):
+            text = await measured.text()
+    finally:
+        holder.close()
+    assert value(text, "quire_store_up") == 0
+    assert value(text, 'quire_drives_total{document="d",status="completed"}') == 1
+    await store.close()
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/api/v1/metrics"])

@@ -19,14 +19,13 @@ class JsonLines(io.TextIOBase):
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._text = stream, ""
-        self.fileno = stream.fileno  # type: ignore[method-assign]
+        self.fileno = stream.fileno  # type: ignore[method-assign]  # servers of tools inherit it
 
     def write(self, text: str) -> int:
         self._text += text
         if text.endswith("\n"):
-            message, self._text = self._text.strip().removeprefix("quire: "), ""
-            self._stream.write(f"{json.dumps(line_of(message))}\n")
-            self._stream.flush()
+            line, self._text = line_of(self._text.strip().removeprefix("quire: ")), ""
+            print(json.dumps(line), file=self._stream, flush=True)
         return len(text)
 
 
