@@ -85,7 +85,7 @@ def test_a_worker_without_temporal_is_not_ready(town: Town) -> None:
         ("here", "write HOST:PORT"),
         ("127.0.0.1:", "write HOST:PORT"),
         ("127.0.0.1:70000", "write HOST:PORT"),
-        ("nowhere:9464", "cannot listen on nowhere: an address such as 127.0.0.1"),
+        ("nowhere:9464", "--metrics nowhere: an address such as 127.0.0.1"),
         ("{taken}", "Address already in use"),
     ],
 )

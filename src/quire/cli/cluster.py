@@ -224,7 +224,8 @@ def worker_command(
     host, _, port = (metrics or ":0").rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise CannotStart(f"--metrics {metrics}: write HOST:PORT, such as 127.0.0.1:9464")
-    listener = listening(host.strip("[]") or "127.0.0.1", int(port), anywhere=True) if metrics else None
+    host = host.strip("[]") or "127.0.0.1"
+    listener = listening(host, int(port), anywhere=True, option="--metrics") if metrics else None
     store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
     runtime = Runtime(settings, store, queue=where.task_queue, notice=say)
 
