@@ -1,0 +1,77 @@
+"""Send spans over HTTP to a receiver of OpenTelemetry. Its own classes do the work: a queue of 2,048 spans, a batch a
+second from a thread, and all of its variables. A receiver that fails or hangs costs spans, which are counted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
+
+if TYPE_CHECKING:
+    from quire.telemetry.spans import Span
+
+logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # else Python prints each failure on stderr
+
+
+class _Counted(OTLPSpanExporter):
+    sent = lost = 0
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = super().export(spans)
+        is_sent = result is SpanExportResult.SUCCESS
+        self.sent, self.lost = self.sent + len(spans) * is_sent, self.lost + len(spans) * (not is_sent)
+        return result
+
+
+class Exporter:
+    """`endpoint` is empty if the variables of OpenTelemetry name it."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._counted = _Counted(f"{endpoint.rstrip('/')}/v1/traces" if endpoint else None)
+        self._batches = BatchSpanProcessor(self._counted, schedule_delay_millis=1000)
+        self._resource = Resource({"service.name": "quire"}).merge(OTELResourceDetector().detect())
+        self._added, self._told = 0, False
+
+    def add(self, spans: Iterable[Span]) -> None:
+        for span in spans:
+            own, above = (
+                SpanContext(int(span.trace, 16), int(id, 16), False, TraceFlags(1)) if id else None
+                for id in (span.id, span.parent)
+            )
+            attributes: Any = span.attributes
+            status = Status(StatusCode.ERROR if "error.type" in attributes else StatusCode.UNSET)
+            start, end = int(span.start * 1e9), int(span.end * 1e9)
+            readable = ReadableSpan(
+                span.name, own, above, self._resource, attributes, status=status, start_time=start, end_time=end
+            )
+            self._added += 1
+            self._batches.on_end(readable)
+
+    def flush(self, notice: Callable[[str], None], seconds: float = 2.0) -> None:
+        """Send the spans that wait, for some seconds at most, and tell how many are lost."""
+        flushing = Thread(target=self._batches.force_flush, daemon=True)
+        flushing.start()
+        flushing.join(seconds)
+        self._tell(notice, self._added - self._counted.sent)
+
+    def tell(self, notice: Callable[[str], None]) -> None:
+        """Tell once if the receiver has refused spans."""
+        self._tell(notice, self._counted.lost)
+
+    def _tell(self, notice: Callable[[str], None], lost: int) -> None:
+        if lost and not self._told:
+            self._told = True
+            notice(f"warning: traces: {lost} spans are lost: the receiver has not taken them")
+
+
+exporter_to = cache(Exporter)
+"""Return the exporter of this process to an endpoint."""
