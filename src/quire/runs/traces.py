@@ -93,7 +93,7 @@ async def export_traces(runtime: Runtime, names: Iterable[str], seconds: float |
         rows = [row async for row in newest_runs(runtime.store, since, 1_000_000, 1000)]
     for row in rows:
         _, spans = await stored_spans(runtime, row, whole=True)
-        for first in range(0, len(spans), 500):  # so many fit into the queue
+        for first in range(0, len(spans), 500):  # fewer than fit into the queue
             exporter.add(spans[first : first + 500])
             await asyncio.to_thread(exporter.flush, lost.append, 30.0)
         count += len(spans)

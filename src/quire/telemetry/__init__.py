@@ -1,4 +1,4 @@
-"""Traces of runs: whether they are exported, and the ids by which other programs continue them."""
+"""Traces of runs: the address that they go to, and the ids by which other programs continue them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def export_command(
 ) -> None:
     """Print a run as JSON Lines: its pins, journal, events and result; or write it as one HTML file; or send its trace.
 
-    Exports contain no keys or other secrets; they do contain inputs, prompts and replies, except traces.
+    Exports contain no keys or other secrets; files do contain inputs, prompts and replies.
     """
     if otlp:
         if out or html or full or force or bool(runs) == bool(since):
