@@ -47,7 +47,7 @@ def test_a_model_call() -> None:
     }
     usage = Usage(5, 7, 0.25)
     call = effect("1/model", "model", value=reply, usage=usage, delays=(0.5, 1.0), elapsed=2.0)
-    events = (START, ("step_started", "1", {}), ("model_switched", "1/model", switch), call)
+    events: Any = (START, ("step_started", "1", {}), ("model_switched", "1/model", switch), call)
     (span,) = told(*events, requests={"1/model": request})
     assert (span.name, span.start, span.end) == ("chat big", 4.0, 6.0)
     assert span.attributes == {
@@ -126,8 +126,13 @@ def test_what_is_open_ends_with_what_holds_it() -> None:
 
 def test_work_that_is_done_again_is_another_span() -> None:
     failure = Failure("model", "no")
-    first = (START, ("step_started", "1", {}), effect("1/model", "model", failure=failure), ("step_failed", "1", {}))
-    again = (
+    first: Any = (
+        START,
+        ("step_started", "1", {}),
+        effect("1/model", "model", failure=failure),
+        ("step_failed", "1", {}),
+    )
+    again: Any = (
         ("run_resumed", "", {}),
         effect("1/model", "model"),
         ("step_completed", "1", {}),

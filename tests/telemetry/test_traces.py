@@ -208,7 +208,8 @@ def test_a_missing_library_is_told_and_the_run_goes_on(report: Path, receiver: R
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=report, timeout=60)
     assert done.returncode == 4
-    assert done.stderr.count("traces are not sent without the extra otel: ") == 1
+    assert done.stderr.count("warning: traces are not sent: ") == 1
+    assert "they need the extra otel: " in done.stderr
     assert receiver.bodies == []
 
 

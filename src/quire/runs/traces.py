@@ -37,10 +37,8 @@ def exporter_of(runtime: Runtime) -> Exporter:
         from quire.telemetry.exporter import exporter_to
 
         return exporter_to(endpoint)
-    except ImportError:
-        raise CannotStart(f"traces are not sent without the extra otel: {add_extra('otel')}") from None
-    except ValueError as error:
-        raise CannotStart(f"traces are not sent: {error}") from None
+    except (ImportError, ValueError) as error:
+        raise CannotStart(f"traces are not sent: {error}; they need the extra otel: {add_extra('otel')}") from None
 
 
 async def trace_drive(runtime: Runtime, row: RunRow, drive: Drive, stack: AsyncExitStack) -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 TRACE: ContextVar[str] = ContextVar("TRACE", default="")
 """The id of the trace of the run that is driven; empty if nothing is exported."""
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _TRACEPARENT = late_pattern(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}")
 
 
@@ -22,7 +21,8 @@ def endpoint_of(settings: Settings, environ: Mapping[str, str]) -> str | None:
     """Return the address that spans go to: empty if the variables of OpenTelemetry name it, None for no address."""
     if settings.rehearsal:
         return None
-    return "" if any(environ.get(name) for name in ENDPOINTS) else settings.telemetry.endpoint
+    variables = environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    return "" if variables else settings.telemetry.endpoint
 
 
 def trace_of(run: str, traceparent: object) -> tuple[str, str]:

@@ -27,8 +27,8 @@ class _Counted(OTLPSpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         result = super().export(spans)
-        is_sent = result is SpanExportResult.SUCCESS
-        self.sent, self.lost = self.sent + len(spans) * is_sent, self.lost + len(spans) * (not is_sent)
+        self.sent += len(spans) if result is SpanExportResult.SUCCESS else 0
+        self.lost += len(spans) if result is SpanExportResult.FAILURE else 0
         return result
 
 
@@ -43,32 +43,28 @@ class Exporter:
 
     def add(self, spans: Iterable[Span]) -> None:
         for span in spans:
-            own, above = (
-                SpanContext(int(span.trace, 16), int(id, 16), False, TraceFlags(1)) if id else None
-                for id in (span.id, span.parent)
-            )
-            attributes: Any = span.attributes
-            status = Status(StatusCode.ERROR if "error.type" in attributes else StatusCode.UNSET)
-            start, end = int(span.start * 1e9), int(span.end * 1e9)
-            readable = ReadableSpan(
-                span.name, own, above, self._resource, attributes, status=status, start_time=start, end_time=end
-            )
+            parts: dict[str, Any] = {
+                "name": span.name,
+                "context": SpanContext(int(span.trace, 16), int(span.id, 16), False, TraceFlags(1)),
+                "parent": SpanContext(int(span.trace, 16), int(span.parent, 16), False) if span.parent else None,
+                "attributes": span.attributes,
+                "status": Status(StatusCode.ERROR if "error.type" in span.attributes else StatusCode.UNSET),
+                "start_time": int(span.start * 1e9),
+                "end_time": int(span.end * 1e9),
+            }
             self._added += 1
-            self._batches.on_end(readable)
+            self._batches.on_end(ReadableSpan(resource=self._resource, **parts))
 
     def flush(self, notice: Callable[[str], None], seconds: float = 2.0) -> None:
         """Send the spans that wait, for some seconds at most, and tell how many are lost."""
         flushing = Thread(target=self._batches.force_flush, daemon=True)
         flushing.start()
         flushing.join(seconds)
-        self._tell(notice, self._added - self._counted.sent)
+        self.tell(notice, self._added - self._counted.sent)
 
-    def tell(self, notice: Callable[[str], None]) -> None:
-        """Tell once if the receiver has refused spans."""
-        self._tell(notice, self._counted.lost)
-
-    def _tell(self, notice: Callable[[str], None], lost: int) -> None:
-        if lost and not self._told:
+    def tell(self, notice: Callable[[str], None], unsent: int = 0) -> None:
+        """Tell once how many spans are lost."""
+        if (lost := unsent or self._counted.lost) and not self._told:
             self._told = True
             notice(f"warning: traces: {lost} spans are lost: the receiver has not taken them")
 

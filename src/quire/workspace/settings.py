@@ -212,7 +212,7 @@ class NotifySettings(Struct, frozen=True):
 
 
 class TelemetrySettings(Struct, frozen=True):
-    """The table `[telemetry]`; read from the user's own file only, because a workspace must not send data anywhere."""
+    """The table `[telemetry]`; read from the user's own file only, because it sends data away."""
 
     endpoint: str | None = None
     content: bool = False
