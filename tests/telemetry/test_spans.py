@@ -15,12 +15,12 @@ from quire.values import encode
 ROW = RunRow(
     "r1", "T", "pipeline", "t.yaml", Status.RUNNING, "", 0.0, 0.0, None, 0, 0, 0.0, None, (), 1, {"model": "a:m > b:n"}
 )
-START = ("run_started", "", {})
+START: Any = ("run_started", "", {})
 FAILED = ("run_failed", "", {"kind": "model", "message": "it said SECRET"})
 
 
 def effect(path: str, kind: str, **more: Any) -> tuple[str, str, Any]:
-    state = "failed" if "failure" in more else more.pop("state", "ok")
+    state: Any = "failed" if "failure" in more else more.pop("state", "ok")
     return "effect", path, EffectRecord(path, kind, state, "", 0.0, **more)
 
 

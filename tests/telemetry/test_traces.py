@@ -26,6 +26,7 @@ from tests.telemetry.receiver import Received, Receiver, receiving
 from quire.cli import main
 from quire.runs.runtime import Runtime
 from quire.telemetry.exporter import exporter_to
+from quire.telemetry.spans import Span
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TEXTS = (b"INPUT-TEXT", b"TOOL-TEXT", b"REPLY-TEXT", b"PROMPT-ASKED", b"Say yes again")
@@ -202,6 +203,12 @@ def test_no_receiver_makes_a_run_wait(report: Path, said: Said, monkeypatch: pyt
     assert "warning: traces: 9 spans are lost: the receiver has not taken them\n" in err
 
 
+def test_a_detached_run_is_sent_by_its_own_process(report: Path, receiver: Receiver) -> None:
+    assert main([*RUN, "--unattended", "--detach"]) == 0
+    wait_until(lambda: "" in receiver.by_path())
+    assert len(receiver.spans) == 9
+
+
 def test_a_missing_library_is_told_and_the_run_goes_on(report: Path, receiver: Receiver) -> None:
     code = (
         f"import sys; sys.modules['opentelemetry.sdk'] = None; from quire.cli import main; sys.exit(main({RUN[:-1]!r}))"
@@ -213,7 +220,11 @@ def test_a_missing_library_is_told_and_the_run_goes_on(report: Path, receiver: R
     assert receiver.bodies == []
 
 
-def test_nothing_is_imported_without_a_receiver(report: Path) -> None:
+@pytest.mark.parametrize("disabled", [True, False])
+def test_nothing_is_imported_without_a_receiver(report: Path, monkeypatch: pytest.MonkeyPatch, disabled: bool) -> None:
+    if disabled:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+        monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     code = (
         f"import sys; from quire.cli import main; code = main({[*RUN, '--unattended']!r}); "
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'quire.telemetry.', 'google'))]); "
@@ -309,3 +320,27 @@ def test_runs_of_a_version_before_traces_are_sent_as_well(report: Path, receiver
     assert main(["runs", "export", "--otlp", "last"]) == 0
     assert receiver.by_path()["1/tool"].name == "execute_tool file__read"
     assert len(receiver.spans) == 9
+
+
+def test_spans_that_do_not_fit_are_counted_and_told_once() -> None:
+    span = Span("step 1", "1" * 32, "2" * 16, "", 1.0, 2.0, {})
+    told: list[str] = []
+    with receiving(hangs=True) as receiver:
+        exporter = exporter_to(receiver.address)
+        exporter.add([span] * 5_000)
+        exporter.tell(told.append)
+        assert told == [], "none is refused yet"
+        exporter.flush(told.append, 0.2)
+        exporter.flush(told.append, 0.2)
+    assert told == ["warning: traces: 5000 spans are lost: the receiver has not taken them"]
+
+
+def test_a_server_tells_at_the_end_of_a_drive() -> None:
+    span = Span("step 1", "1" * 32, "2" * 16, "", 1.0, 2.0, {})
+    told: list[str] = []
+    with receiving(500) as receiver:
+        exporter = exporter_to(receiver.address)
+        exporter.add([span] * 600)
+        wait_until(lambda: (exporter.tell(told.append), told)[1])  # type: ignore[func-returns-value]
+        exporter.tell(told.append)
+    assert len(told) == 1

@@ -19,7 +19,7 @@ _TRACEPARENT = late_pattern(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16}
 
 def endpoint_of(settings: Settings, environ: Mapping[str, str]) -> str | None:
     """Return the address that spans go to: empty if the variables of OpenTelemetry name it, None for no address."""
-    if settings.rehearsal:
+    if settings.rehearsal or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return None
     variables = environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
     return "" if variables else settings.telemetry.endpoint

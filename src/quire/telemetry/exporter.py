@@ -22,24 +22,22 @@ if TYPE_CHECKING:
 logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # else Python prints each failure on stderr
 
 
-class _Counted(OTLPSpanExporter):
-    sent = lost = 0
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        result = super().export(spans)
-        self.sent += len(spans) if result is SpanExportResult.SUCCESS else 0
-        self.lost += len(spans) if result is SpanExportResult.FAILURE else 0
-        return result
-
-
-class Exporter:
+class Exporter(OTLPSpanExporter):
     """`endpoint` is empty if the variables of OpenTelemetry name it."""
 
     def __init__(self, endpoint: str) -> None:
-        self._counted = _Counted(f"{endpoint.rstrip('/')}/v1/traces" if endpoint else None)
-        self._batches = BatchSpanProcessor(self._counted, schedule_delay_millis=1000)
+        super().__init__(f"{endpoint.rstrip('/')}/v1/traces" if endpoint else None)
+        self._batches = BatchSpanProcessor(self, schedule_delay_millis=1000)
         self._resource = Resource({"service.name": "quire"}).merge(OTELResourceDetector().detect())
-        self._added, self._told = 0, False
+        self._added = self._sent = self._refused = 0
+        self._told = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send one batch. Called by the thread of the queue."""
+        result = super().export(spans)
+        self._sent += len(spans) if result is SpanExportResult.SUCCESS else 0
+        self._refused += len(spans) if result is SpanExportResult.FAILURE else 0
+        return result
 
     def add(self, spans: Iterable[Span]) -> None:
         for span in spans:
@@ -60,11 +58,11 @@ class Exporter:
         flushing = Thread(target=self._batches.force_flush, daemon=True)
         flushing.start()
         flushing.join(seconds)
-        self.tell(notice, self._added - self._counted.sent)
+        self.tell(notice, self._added - self._sent)
 
     def tell(self, notice: Callable[[str], None], unsent: int = 0) -> None:
         """Tell once how many spans are lost."""
-        if (lost := unsent or self._counted.lost) and not self._told:
+        if (lost := unsent or self._refused) and not self._told:
             self._told = True
             notice(f"warning: traces: {lost} spans are lost: the receiver has not taken them")
 
