@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from tests.telemetry.conftest import RUN, Said
 from tests.telemetry.receiver import Received, Receiver, receiving
 
 from quire.cli import main
+from quire.engine.records import RunRow
 from quire.runs.runtime import Runtime
 from quire.telemetry.exporter import exporter_to
 from quire.telemetry.spans import Span
@@ -36,11 +36,11 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "quire", *arguments]
 
 
-def pins_of_last(workspace: Path) -> Mapping[str, Any]:
-    async def read() -> Mapping[str, Any]:
+def last_run(workspace: Path) -> RunRow:
+    async def read() -> RunRow:
         runtime = Runtime.open(workspace)
         try:
-            return (await runtime.row(await runtime.find("last"))).pins
+            return await runtime.row(await runtime.find("last"))
         finally:
             await runtime.close()
 
@@ -149,6 +149,29 @@ def test_a_run_that_failed_goes_on_in_the_same_trace(report: Path, receiver: Rec
     assert {span.id: span for span in receiver.spans} == live
 
 
+def test_a_run_that_was_cancelled_while_it_waited_is_whole_once_it_goes_on(report: Path, receiver: Receiver) -> None:
+    assert main(RUN) == 4
+    assert main(["runs", "cancel", "last"]) == 0
+    assert main(["resume", "last", "--quiet"]) == 4
+    assert main(["answer", "last", "yes", "--quiet"]) == 0
+    by_id = {span.id: span for span in receiver.spans}
+    assert all(by_id[span.id] == span for span in receiver.spans)
+    assert [span.name for span in by_id.values() if span.parent not in by_id] == ["invoke_workflow Weekly report"]
+
+
+def test_a_run_that_expires_is_whole_once_it_is_sent_again(report: Path, receiver: Receiver) -> None:
+    given({"quire.toml": '[runs]\nexpiry = "1s"\n'}, report)
+    assert main(RUN) == 4
+    sent = len(receiver.spans)
+    wait_until(lambda: last_run(report).status == "expired")
+    for _ in range(2):
+        assert main(["runs", "export", "--otlp", "last"]) == 0
+    by_id = {span.id: span for span in receiver.spans}
+    assert (len(by_id), len(receiver.spans)) == (sent + 3, sent + 2 * (sent + 3))
+    assert all(by_id[span.id] == span for span in receiver.spans)
+    assert [span.name for span in by_id.values() if span.parent not in by_id] == ["invoke_workflow Weekly report"]
+
+
 @pytest.mark.parametrize("was_heard", [True, False])
 def test_a_run_that_is_killed_and_resumed_is_one_trace(
     report: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, was_heard: bool
@@ -253,7 +276,7 @@ def test_the_work_that_starts_a_run_is_its_parent(
 ) -> None:
     monkeypatch.setenv("TRACEPARENT", traceparent)
     assert main([*RUN, "--unattended"]) == 0
-    assert pins_of_last(report).get("trace") == (traceparent if kept else None)
+    assert last_run(report).pins.get("trace") == (traceparent if kept else None)
     root = receiver.by_path()[""]
     assert root.parent == ("b7ad6b7169203331" if kept else "")
     assert {span.trace for span in receiver.spans} == {root.trace}

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
-from quire.engine.records import Status
+from quire.engine.records import Event, Status
 from quire.errors import CannotStart, QuireError
 from quire.installed import add_extra
 from quire.runs.workspace_gate import redactor_of
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from quire.engine.driver.drive import Drive
-    from quire.engine.records import Event, RunRow
+    from quire.engine.records import RunRow
     from quire.engine.requests import Effect
     from quire.runs.runtime import Runtime
     from quire.telemetry.exporter import Exporter
     from quire.telemetry.spans import Span
 
-_RESTS = ("run_completed", "run_failed", "run_cancelled", "run_paused")
+_RESTS = ("run_completed", "run_failed", "run_paused")
+"""Events that the process of a drive has written last, and sent. A run that waits is cancelled without a process."""
 
 
 def exporter_of(runtime: Runtime) -> Exporter:
@@ -42,14 +43,14 @@ def exporter_of(runtime: Runtime) -> Exporter:
 
 
 async def trace_drive(runtime: Runtime, row: RunRow, drive: Drive, stack: AsyncExitStack) -> None:
-    """Export the spans of a drive, which `stack` ends, while it writes their events; and before them those that a
-    killed process may not have sent. A receiver knows them by their ids."""
+    """Export the spans of a drive, which `stack` ends, while it writes their events; and before them those that may
+    not have been sent. A receiver knows them by their ids."""
     try:
         exporter = exporter_of(runtime)
     except CannotStart as error:
         return runtime.notice(f"warning: {error}")
     spans, unsettled = await stored_spans(runtime, row)
-    exporter.add(unsettled if row.status in (Status.RUNNING, Status.INTERRUPTED) else [])
+    exporter.add(unsettled if row.status in (Status.RUNNING, Status.INTERRUPTED, Status.CANCELLED) else [])
     requests: dict[str, Effect] = {}
     spans.request_of = lambda path: requests.pop(path, None)
 
@@ -78,6 +79,8 @@ async def stored_spans(runtime: Runtime, row: RunRow, *, whole: bool = False) ->
         ended += spans.add(event)
         if event.type == "run_forked" or (not whole and event.type in _RESTS):
             ended.clear()
+    if row.status is Status.EXPIRED:  # which writes nothing
+        ended += spans.add(Event("run_cancelled", row.id, row.expires_at or row.updated_at))
     return spans, ended
 
 
