@@ -102,10 +102,11 @@ class McpConnection:
                 self._listed += 1
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Answer:
+        traced = {"traceparent": parent} if (parent := traceparent_of(effect_id)) else {}
+        # The protocol allows any names; the type knows only those of the protocol itself.
+        meta = cast("RequestParamsMeta", {EFFECT_ID_META: effect_id, **traced})
+
         async def send(session: Session) -> types.CallToolResult:
-            # The protocol allows any names; the type knows only those of the protocol itself.
-            traced = {"traceparent": parent} if (parent := traceparent_of(effect_id)) else {}
-            meta = cast("RequestParamsMeta", {EFFECT_ID_META: effect_id, **traced})
             return await session.client.call_tool(tool.name, dict(arguments), meta=meta)
 
         result = await self._do(send, repeat=tool.effect != "write")
