@@ -31,8 +31,8 @@ from quire.errors import CannotStart, RunState, Untrusted
 from quire.installed import add_extra
 from quire.python_process import become_module
 from quire.runs.pins import PinnedState
-from quire.runs.ticker import is_recent
 from quire.runs.why import permissions_of
+from quire.stores.occurrences import is_recent
 from quire.stores.run_pages import RunFilters, newest_runs
 from quire.wording import counted
 

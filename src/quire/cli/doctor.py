@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import time
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from quire.cli.stdio import columns, write_json, write_lines
+from quire.cli.stdio import columns, with_runtime, write_json, write_lines
 from quire.display.text import folded, one_line
-from quire.errors import BadConfiguration, QuireError
-from quire.runs.doctor import Finding, examine
+from quire.errors import BadConfiguration, QuireError, StoreError
+from quire.runs.doctor import Finding, examine, examine_triggers
 from quire.wording import counted
 from quire.workspace.configuration import load_settings
+from quire.workspace.consent import is_trusted
 from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
@@ -40,10 +40,14 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
     """
     workspace = find_workspace(Path.cwd())
     findings = list(examine(workspace))
-    with contextlib.suppress(BadConfiguration):  # It is among the findings already.
+    with contextlib.suppress(BadConfiguration, StoreError):  # They are among the findings already.
         settings = load_settings(workspace)
-        findings += asyncio.run(_cluster(settings)) if settings.cluster.temporal else []
-        findings += asyncio.run(_check(settings)) if check else []
+        for examines, work in ((settings.cluster.temporal, _cluster), (check, _check)):
+            if examines:
+                import asyncio
+
+                findings += asyncio.run(work(settings))
+        findings += with_runtime(examine_triggers) if settings.triggers and is_trusted(settings) else []
     if as_json:
         write_json([finding.data() for finding in findings])
     else:
@@ -88,6 +92,8 @@ async def _check(settings: Settings) -> list[Finding]:
 
 
 async def _model(settings: Settings) -> Finding:
+    import asyncio
+
     from quire.display.text import duration, money
     from quire.engine.conversation import Message
     from quire.engine.ports import ModelCall
@@ -117,6 +123,8 @@ async def _model(settings: Settings) -> Finding:
 
 
 async def _server(name: str, connection: McpConnection) -> Finding:
+    import asyncio
+
     from quire.display.text import duration
     from quire.tools.mcp import in_one_line
 

@@ -66,7 +66,7 @@ async def resume_all(
             tell(line)
         tell(f"{'would continue' if dry_run else 'continues'} {counted(len(rows), 'run')}")
     results: list[Value] = [{"run": row.id, "status": str(row.status)} for row in rows if dry_run]
-    codes, left, interrupts = [0], iter(() if dry_run else rows), Interrupts(tell, lambda: False)
+    codes, left, interrupts = [0], iter(() if dry_run else rows), Interrupts(tell, lambda: False, goes_on=True)
 
     async def work() -> None:
         while not interrupts.count and (row := next(left, None)) is not None:

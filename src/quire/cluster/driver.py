@@ -22,7 +22,7 @@ from quire.runs.drives import letters_about
 from quire.runs.notify import announce
 from quire.runs.pins import PinnedState, at_breakpoint
 from quire.runs.runtime import Runtime
-from quire.runs.ticker import is_recent
+from quire.stores.occurrences import is_recent
 
 TRIES = 3
 """Attempts for a run that cannot even begin, if no other worker is left to try it."""

@@ -280,7 +280,7 @@ class RunRow(Struct, frozen=True):
     def waits(self) -> str:
         """Return when the run continues by itself: `until Thu 14:05: openai asks for 40 min`; empty for others."""
         until = time.strftime("%a %H:%M", time.localtime(self.wake_at))
-        return f"until {until}: {self.parked}" if self.wake_at is not None else ""
+        return f"until {until}: {self.parked or 'its process was stopped'}" if self.wake_at is not None else ""
 
     @property
     def until(self) -> str | None:

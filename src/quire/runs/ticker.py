@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from quire import __version__
 from quire.engine.records import RunRow, Status
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
-from quire.stores.occurrences import Process, ProcessState
+from quire.stores.occurrences import Process, ProcessState, is_recent
 from quire.stores.run_pages import RunFilters, newest_runs
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from quire.runs.triggers import Triggers
 
 BEAT_SECONDS, SWEEP_SECONDS, PRUNE_SECONDS = 5.0, 10.0, 3600.0
-SEEN_SECONDS = 15.0
-"""A process whose report is older counts as gone."""
 LEAVE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 3600.0
 MOST_READ, MOST_PRUNED = 1000, 200
@@ -190,8 +188,3 @@ class Ticker:
                 continue
             except QuireError as error:
                 self._report(f"run {row.id} cannot continue by itself: {error}")
-
-
-def is_recent(process: Process, now: float) -> bool:
-    """Tell by the clocks whether a process has reported itself just now."""
-    return abs(now - process.seen_at) <= SEEN_SECONDS

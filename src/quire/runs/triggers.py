@@ -34,6 +34,7 @@ from quire.errors import (
     CannotStart,
     Fenced,
     LimitReached,
+    PriceUnknown,
     QuireError,
     Refused,
     RunBusy,
@@ -189,7 +190,8 @@ class Triggers:
     def __init__(self, runtime: Runtime, report: Callable[[str], None] = lambda line: None, door: str = "") -> None:
         self._runtime, self._store, self._report, self._door = runtime, runtime.store, report, door
         self._seal = user_seal(runtime.settings.user, runtime.environ)
-        self._failed: set[str] = set()
+        self._failed: dict[str, str] = {}
+        """The last failures, by trigger and by run."""
 
     @property
     def settings(self) -> Settings:
@@ -200,7 +202,7 @@ class Triggers:
         triggers = self.settings.triggers
         if name not in triggers:
             known = f"there are {', '.join(sorted(triggers))}" if triggers else "quire.toml has no [triggers.NAME]"
-            raise CannotStart(f"unknown trigger {name}" + did_you_mean(nearest(name, triggers), known))
+            raise CannotStart(f"unknown trigger {name}; {did_you_mean(nearest(name, triggers), known)}")
         return triggers[name]
 
     async def rows(self) -> dict[str, tuple[EnabledTrigger, TriggerSettings | None, str]]:
@@ -309,15 +311,10 @@ class Triggers:
         due, new, reason = due or self._runtime.clock.now(), None, "when is false"
         state: StartState = "skipped"
         try:
-            inputs = inputs_of(trigger, {"due": time_text(due, trigger.zone), **(facts or {})})
-            if inputs is not None:
-                document, consent = self._document(name, trigger), msgspec.json.decode(row.authority, type=Consent)
-                await asyncio.to_thread(_require_covered, self.settings, document, consent)
-                options = self._options(name, trigger, consent.accepted)
-                new = await self._runtime.prepared(document, inputs, options)
-                admission(self._runtime, new, trigger.day_budget)
+            new = await self._prepared(row, trigger, {"due": time_text(due, trigger.zone), **(facts or {})})
+            if new is not None:
                 state, reason = "started", ""
-        except (Refused, BadDocument, BadInputs, LimitReached) as error:
+        except (Refused, BadDocument, BadInputs, PriceUnknown, LimitReached) as error:
             new, state, reason = None, "refused", str(error)
         admit = partial(self._admit, row, trigger, new, due if moves else None)
         occurrence = Occurrence(source_of(name), key, due=due)
@@ -328,6 +325,31 @@ class Triggers:
             self._report(f"trigger {name} is refused: {reason}")
             announce_refusal(self._runtime, name, reason)
         return start, is_new
+
+    async def _prepared(
+        self, row: EnabledTrigger, trigger: TriggerSettings, facts: Mapping[str, Value]
+    ) -> NewRun | None:
+        """Return the run of an occurrence; None if the trigger leaves it out. Creates nothing."""
+        if (inputs := inputs_of(trigger, facts)) is None:
+            return None
+        document, consent = self._document(row.name, trigger), msgspec.json.decode(row.authority, type=Consent)
+        await asyncio.to_thread(_require_covered, self.settings, document, consent)
+        new = await self._runtime.prepared(document, inputs, self._options(row.name, trigger, consent.accepted))
+        admission(self._runtime, new, trigger.day_budget)
+        return new
+
+    async def problems(self) -> dict[str, str]:
+        """Return for each enabled trigger why it would start nothing now; an empty text if it would."""
+        problems = dict[str, str]()
+        for name, (row, trigger, why) in (await self.rows()).items():
+            problems[name] = why
+            if trigger is not None and not why:
+                try:
+                    facts = dict.fromkeys(kind_of(trigger).names, time_text(self._runtime.clock.now()))
+                    await self._prepared(row, trigger, facts)
+                except QuireError as error:
+                    problems[name] = str(error)
+        return problems
 
     def _admit(
         self, row: EnabledTrigger, of: TriggerSettings, new: NewRun | None, due: float | None, sql: type[Statements]
@@ -370,13 +392,13 @@ class Triggers:
         """Report the first failure of a trigger or a run. The next tick tries it again."""
         try:
             await work
-            self._failed.discard(name)
+            self._failed.pop(name, None)
         except (RunBusy, Fenced):
             return
         except QuireError as error:
             if name not in self._failed:
                 self._report(f"{name} has failed, and is tried again: {error}")
-            self._failed.add(name)
+            self._failed[name] = str(error)
 
     async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float, runs: list[str]) -> None:
         """Settle the due times of one trigger, and add the runs that need not wait for others."""
@@ -387,7 +409,7 @@ class Triggers:
             first, until = missed
             occurrence = Occurrence(source_of(row.name), f"{time_text(first)}..{time_text(until)}", due=first)
             admit = partial(self._admit, row, trigger, None, until)
-            reason = "nothing started them in time"
+            reason = ": ".join(filter(None, ("nothing started them in time", self._failed.get(row.name))))
             await self._store.start_once(None, occurrence, admit, state="missed", reason=reason)
         for time in times:
             start, is_new = await self.fire(row.name, time_text(time), due=time, moves=True)

@@ -13,6 +13,9 @@ from msgspec import Struct
 StartState: TypeAlias = Literal["started", "skipped", "missed", "refused"]
 ProcessState: TypeAlias = Literal["fit", "unfit", "leaving"]
 
+SEEN_SECONDS = 15.0
+"""A process whose report is older counts as gone."""
+
 
 class Occurrence(Struct, frozen=True):
     """An occasion to start a run, which happens once: a due time, a delivery, or a request with a key."""
@@ -68,3 +71,8 @@ class Process(Struct, frozen=True):
     driving: int
     state: ProcessState = "fit"
     reason: str = ""
+
+
+def is_recent(process: Process, now: float) -> bool:
+    """Tell by the clocks whether a process has reported itself just now."""
+    return abs(now - process.seen_at) <= SEEN_SECONDS
