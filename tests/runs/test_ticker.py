@@ -83,10 +83,10 @@ class Host:
     def oldest(self) -> list[int]:
         return [number for number, ticker in enumerate(self.tickers) if ticker.is_oldest()]
 
-    async def claimed(self, source: str = "trigger:nightly", queue: str = "", lane: str = "") -> str:
+    async def claimed(self, source: str = "trigger:nightly", queue: str = "") -> str:
         """Claim an occurrence and create its run, as a process does that dies before it drives it."""
         runtime = self.runtime(queue)
-        run = await runtime.prepared(DOCUMENT, {}, RunOptions(source=source, lane=lane))
+        run = await runtime.prepared(DOCUMENT, {}, RunOptions(source=source))
         await runtime.store.start_once(run, Occurrence(source, run.id))
         return run.id
 
@@ -216,10 +216,10 @@ async def test_a_parked_run_is_woken_when_its_time_has_come(host: Host) -> None:
 
 
 async def test_a_run_left_between_claim_and_drive_is_driven(host: Host) -> None:
-    run = await host.claimed()
+    run = await host.claimed(source="another:nightly")
     of_person, of_key = host.runtimes[0], await host.claimed(source="id")
-    in_lane, of_worker = await host.claimed(lane="reports"), await host.claimed(queue="q")
-    assert await of_person.store.list() and of_key and in_lane
+    of_trigger, of_worker = await host.claimed(), await host.claimed(source="another:nightly", queue="q")
+    assert await of_person.store.list() and of_key and of_trigger
     ticker = host.process()
     await ticker.sweep(host.clock.time)
     assert host.driven == []

@@ -62,8 +62,7 @@ class RunOptions(Struct, frozen=True):
     key: str = ""
     """The caller's name for this request: sent again, it means the run of the first time."""
     source: str = ""
-    """See `PinnedState`, like the lane."""
-    lane: str = ""
+    """See `PinnedState`."""
     day_budget: float | None = None
     """The most that the runs of its source may cost together that are started on one day, in UTC."""
 

@@ -200,7 +200,6 @@ class Runtime(StoredRuns):
             pins.as_json(),
             texts,
             source=pins.source,
-            lane=pins.lane,
             reserved=most_cost(self, pins),
         )
         return await with_subject(self.store, run)

@@ -332,7 +332,6 @@ def _pins(
         steps=parts.steps,
         door=options.door,
         source=options.source,
-        lane=options.lane,
         reuse=options.reuse,
         shelf=parts.shelf,
         files=files,

@@ -53,7 +53,7 @@ from quire.runs.spending import admission
 from quire.runs.stored import store_place
 from quire.source import Source, relative_to_here
 from quire.stores import is_server
-from quire.stores.occurrences import EnabledTrigger, Occurrence, Start
+from quire.stores.occurrences import PREFIX, EnabledTrigger, Occurrence, Start
 from quire.trust.seal import same, user_seal
 from quire.values import encode, fingerprint
 from quire.wording import did_you_mean, nearest
@@ -73,7 +73,6 @@ if TYPE_CHECKING:
     from quire.values import Value
     from quire.workspace.settings import Settings, TriggerSettings
 
-PREFIX = "trigger:"
 MOST_CAUGHT_UP = 100
 MOST_WAITING = 20
 """Runs that wait for people before a trigger starts no more."""
@@ -297,7 +296,6 @@ class Triggers:
             door=self._door,
             accepted=accepted,
             source=source_of(name),
-            lane="" if trigger.overlap == "allow" else source_of(name),
         )
 
     async def fire(
@@ -372,18 +370,18 @@ class Triggers:
         return (yield from money(sql)) if money is not None else ""
 
     async def tick(self, now: float, drive: Callable[[str], Awaitable[object]]) -> list[str]:
-        """Settle all due times, and drive the runs that have just started, or, where they may not overlap, the oldest
-        that waits while none is under way. Return them."""
-        runs: list[str] = []
-        for row, trigger, why in (await self.rows()).values():
+        """Settle all due times, and drive the pending runs of triggers: where they may not overlap, the oldest while
+        none is under way. Return them."""
+        runs, rows = list[str](), await self.rows()
+        for row, trigger, why in rows.values():
             if trigger is not None and not why:
-                await self._tried(row.name, self._settle(row, trigger, now, runs))
-        lanes: dict[str, list[tuple[str, str]]] = {}
-        for lane, run, status in await self._store.under_way():
-            lanes.setdefault(lane, []).append((run, status))
-        for lane, waits in lanes.items():
-            if lane.startswith(PREFIX) and all(status == "pending" for _, status in waits):
-                runs.append(waits[0][0])
+                await self._tried(row.name, self._settle(row, trigger, now))
+        for source, waits in itertools.groupby(await self._store.under_way(), lambda each: each[0]):
+            _, trigger, _ = rows.get(source.removeprefix(PREFIX), (None, None, ""))
+            states = {run: status for _, run, status in waits}
+            pending = [run for run, status in states.items() if status == "pending"]
+            overlaps = trigger is not None and trigger.overlap == "allow"
+            runs += pending if overlaps else pending[:1] if len(pending) == len(states) else []
         for run in runs:
             await self._tried(run, drive(run))
         return runs
@@ -400,8 +398,8 @@ class Triggers:
                 self._report(f"{name} has failed, and is tried again: {error}")
             self._failed[name] = str(error)
 
-    async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float, runs: list[str]) -> None:
-        """Settle the due times of one trigger, and add the runs that need not wait for others."""
+    async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float) -> None:
+        """Settle the due times of one trigger."""
         if row.cursor > now + ON_TIME:  # the clock was wrong; claims stay
             return await self._store.move_trigger(row.name, row.cursor, now)
         missed, times = look(trigger, row.cursor, now)
@@ -412,8 +410,7 @@ class Triggers:
             reason = ": ".join(filter(None, ("nothing started them in time", self._failed.get(row.name))))
             await self._store.start_once(None, occurrence, admit, state="missed", reason=reason)
         for time in times:
-            start, is_new = await self.fire(row.name, time_text(time), due=time, moves=True)
-            runs += [start.run] if is_new and start.run and trigger.overlap == "allow" else []
+            await self.fire(row.name, time_text(time), due=time, moves=True)
 
 
 def _digest(trigger: TriggerSettings, authority: str) -> str:

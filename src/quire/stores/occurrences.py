@@ -13,6 +13,8 @@ from msgspec import Struct
 StartState: TypeAlias = Literal["started", "skipped", "missed", "refused"]
 ProcessState: TypeAlias = Literal["fit", "unfit", "leaving"]
 
+PREFIX = "trigger:"
+"""Begins the source of a trigger's occurrences and runs."""
 SEEN_SECONDS = 15.0
 """A process whose report is older counts as gone."""
 

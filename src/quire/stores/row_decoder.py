@@ -76,7 +76,7 @@ RUN_COLUMNS = f"""
     coalesce(t.total_input, 0), coalesce(t.total_output, 0),
     CASE WHEN t.written_at IS NULL THEN 0.0 ELSE t.total_cost END,
     r.failure_kind, r.failure_message, r.ended_by, r.epoch,
-    {PINS}, r.subject, r.name, r.note, r.seen_at, r.source, r.lane, r.wake_at, r.process
+    {PINS}, r.subject, r.name, r.note, r.seen_at, r.source, r.wake_at, r.process
 """
 
 
@@ -88,8 +88,8 @@ _pins = functools.lru_cache(maxsize=8)(decode)
 def run_row(row: Row) -> RunRow:
     """Decode a run as stored. The store derives the current status from time and locks."""
     _check_texts(*row[:6])
-    _check_texts(*(text or "" for text in (*row[17:20], *row[21:23], row[24])))
-    _check_numbers(*row[6:12], row[15], row[20], row[23])
+    _check_texts(*(text or "" for text in (*row[17:20], row[21], row[23])))
+    _check_numbers(*row[6:12], row[15], row[20], row[22])
     pins = _pins(row[16])
     if not isinstance(pins, dict):
         raise TypeError(pins)
@@ -116,9 +116,8 @@ def run_row(row: Row) -> RunRow:
         note=row[19],
         seen_at=row[20],
         source=row[21] or "",
-        lane=row[22] or "",
-        wake_at=row[23],
-        process=row[24] or "",
+        wake_at=row[22],
+        process=row[23] or "",
         parked=row[13] or "" if row[12] == PARKED else "",
     )
 

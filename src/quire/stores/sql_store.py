@@ -165,7 +165,7 @@ class SqlStore(ABC):
         await self._transact(lambda again: self._transactions.change("MOVE_TRIGGER", (to, name, cursor)))
 
     async def under_way(self) -> Sequence[tuple[str, str, str]]:
-        return [(lane, run, status) for lane, run, status in await self._rows(self._sql.UNDER_WAY)]
+        return [(source, run, status) for source, run, status in await self._rows(self._sql.UNDER_WAY)]
 
     async def beat(self, process: Process) -> None:
         self.process = process.id

@@ -91,11 +91,9 @@ class Statements(ABC):
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
     NEW_RUN = """
-        INSERT INTO runs (
-            id, title, format, document, created_at, updated_at, subject, name, note, until, source, lane,
-            reserved
-        )
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+        INSERT INTO runs
+            (id, title, format, document, created_at, updated_at, subject, name, note, until, source, reserved)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
     """
     """Inserts a run and answers with its number; with nothing if the id is taken."""
     RECENT_PINS = """
@@ -226,8 +224,9 @@ class Statements(ABC):
         ORDER BY created_at, n
     """
     UNDER_WAY = """
-        SELECT lane, id, status FROM runs WHERE lane IS NOT NULL AND status IN ('pending', 'running')
-        ORDER BY lane, created_at, n
+        SELECT source, id, status FROM runs
+        WHERE source >= 'trigger:' AND source < 'trigger;' AND status IN ('pending', 'running')
+        ORDER BY source, created_at, n
     """
     PUT_PROCESS = """
         INSERT INTO processes (
@@ -276,7 +275,7 @@ def operation_tables(
     """Return the migration that adds claims of occurrences, enabled triggers, live processes, and copies of sealed pins
     for queries, with the names and types of a database."""
     runs = f"{prefix}runs"
-    added = f"source {name}", f"lane {name}", f"wake_at {real}", f"reserved {real}", "process TEXT"
+    added = f"source {name}", f"wake_at {real}", f"reserved {real}", "process TEXT"
     return (
         f"""
         CREATE TABLE {prefix}starts (
@@ -300,7 +299,6 @@ def operation_tables(
         """,
         *(f"ALTER TABLE {runs} ADD COLUMN {column}" for column in added),
         f"CREATE INDEX {runs}_to_wake ON {runs} (wake_at) WHERE wake_at IS NOT NULL",
-        f"CREATE INDEX {runs}_by_lane ON {runs} (lane, status) WHERE lane IS NOT NULL",
         f"CREATE INDEX {runs}_by_source ON {runs} (source, created_at) WHERE source IS NOT NULL",
         f"CREATE INDEX {runs}_that_wait ON {runs} (expires_at) WHERE status IN ('paused', 'awaiting_input')",
     )

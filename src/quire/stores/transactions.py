@@ -105,8 +105,7 @@ def encode_run(run: NewRun, seal: Seal, history: History | None = None) -> Encod
         blobs.rows.append((digest, text))
     labels = [None if text is None else clean(text) for text in (run.subject or None, run.name, run.note)]
     until = str(run.pins.get("until") or "") or None
-    source, lane = (clean(text) or None for text in (run.source, run.lane))
-    copies = (until, source, lane, run.reserved)
+    copies = (until, clean(run.source) or None, run.reserved)
     columns = (run.id, title, run.format, document, run.created_at, run.created_at, *labels, *copies)
     return EncodedRun(columns, pins, blobs.rows, history, _encode_history(run.id, history, seal))
 
