@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 MOST_RUNS = 2000
-MOST_TAKEN_OVER = 8
 SECONDS_TO_REST = 10.0
 
 
@@ -176,22 +175,6 @@ class OwnRuns:
         if self._leaving.is_set():
             self._hurrying.set()
         self._leaving.set()
-
-    async def take_over(self, door: Callable[[], Awaitable[list[str]]]) -> None:
-        """Continue the runs that a killed server has left, a few at a time."""
-        under_way: set[asyncio.Task[DriveResult | None]] = set()
-        for run in await door():
-            if len(under_way) >= MOST_TAKEN_OVER:
-                _, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-            try:
-                own = await self.go_on(run)
-            except (RunBusy, Fenced):
-                continue
-            except (QuireError, Problem) as error:
-                self._report(f"run {run} was left by the last server, and cannot continue: {error}")
-                continue
-            if own.task is not None:
-                under_way.add(own.task)
 
     async def close(self) -> None:
         """Bring all runs to rest at their next boundary, or at once after some seconds."""
