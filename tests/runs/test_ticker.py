@@ -229,6 +229,15 @@ async def test_a_run_left_between_claim_and_drive_is_driven(host: Host) -> None:
     assert host.driven == [run, of_worker]
 
 
+async def test_a_server_takes_over_at_once_what_the_last_one_has_left(host: Host) -> None:
+    runtime = host.runtimes[0]
+    of_server, of_person = [await runtime.start(DOCUMENT, {}, RunOptions(door=door)) for door in ("serve", "")]
+    due, later = await host.parked(host.clock.time), await host.parked(host.clock.time + 60)
+    host.clock.time += 1
+    await host.process().take_over()
+    assert host.driven == [due, of_server] and not {of_person, later} & {*host.driven}
+
+
 async def test_a_run_that_cannot_continue_is_tried_less_and_less_often(host: Host) -> None:
     run = await host.parked(host.clock.time)
     host.failure = CannotStart("the key is missing")

@@ -165,11 +165,9 @@ class Ticker:
                     await store.release(await store.acquire(run))
             answered = await store.named((await store.answered())[:MOST_READ])
             rows += [row for row in answered if row.status is Status.AWAITING_INPUT]
-        rows = [
-            row for row in rows if queue or row.source not in ("", "id") or row.pins.get("door") == self.process.kind
-        ]
+        kind, age = self.process.kind, self._sweep_seconds if age is None else age
+        rows = [row for row in rows if queue or row.source not in ("", "id") or row.pins.get("door") == kind]
         rows = [row for row in rows if not (row.source.startswith(PREFIX) and row.status is Status.PENDING)]
-        age = self._sweep_seconds if age is None else age
         await self._continue([row for row in rows if abs(now - row.updated_at) > age])
 
     async def prune(self, now: float) -> None:
