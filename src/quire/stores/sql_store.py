@@ -11,7 +11,7 @@ from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from quire.engine.records import (
     Answer,
@@ -155,8 +155,7 @@ class SqlStore(ABC):
         return [EnabledTrigger(*row) for row in await self._rows(self._sql.TRIGGERS)]
 
     async def enable(self, trigger: EnabledTrigger) -> None:
-        row = tuple(getattr(trigger, name) for name in trigger.__struct_fields__)
-        await self._transact(lambda again: self._transactions.change("PUT_TRIGGER", row))
+        await self._transact(lambda again: self._transactions.change("PUT_TRIGGER", astuple(trigger)))
 
     async def disable(self, name: str) -> None:
         await self._transact(lambda again: self._transactions.change("DROP_TRIGGER", (name,)))
@@ -172,7 +171,7 @@ class SqlStore(ABC):
         await self._transact(lambda again: self._transactions.beat(process))
 
     async def leave(self, process: str) -> None:
-        await self._transact(lambda again: self._transactions.leave(process))
+        await self._transact(lambda again: self._transactions.change("DROP_PROCESSES", (process, 0.0)))
 
     async def processes(self) -> Sequence[Process]:
         return [row_decoder.process(row) for row in await self._rows(self._sql.PROCESSES)]

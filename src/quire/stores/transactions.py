@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, Status
 from quire.errors import BrokenSeal, LimitReached, StoreError
@@ -136,7 +136,7 @@ class Transactions:
         `admit` may refuse: then the claim is kept as skipped, with its reason, and nothing is created.
         """
         sql, place = self._sql, (claim.source, claim.key)
-        if not (yield sql.CLAIM, tuple(getattr(claim, name) for name in claim.__struct_fields__)):
+        if not (yield sql.CLAIM, astuple(claim)):
             (earlier,) = yield sql.CLAIMED, place
             start = row_decoder.start_row(earlier)
             return start, again and start.at == claim.at and start.run in (claim.run, "")
@@ -191,11 +191,8 @@ class Transactions:
 
     def beat(self, process: Process) -> Steps[None]:
         """Report a process, and forget those that were not seen for an hour."""
-        yield self._sql.PUT_PROCESS, tuple(getattr(process, name) for name in process.__struct_fields__)
+        yield self._sql.PUT_PROCESS, astuple(process)
         yield self._sql.DROP_PROCESSES, ("", process.seen_at - contract.PROCESS_SECONDS)
-
-    def leave(self, process: str) -> Steps[None]:
-        yield self._sql.DROP_PROCESSES, (process, 0.0)
 
     def acquire(
         self, run: str, after: int | None, process: str = ""
