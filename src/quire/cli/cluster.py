@@ -32,7 +32,6 @@ from quire.installed import add_extra
 from quire.python_process import become_module
 from quire.runs.pins import PinnedState
 from quire.runs.why import permissions_of
-from quire.stores.occurrences import is_recent
 from quire.stores.run_pages import RunFilters, newest_runs
 from quire.wording import counted
 
@@ -272,7 +271,7 @@ async def process_data(runs: StoredRuns) -> dict[str, Any]:
     processes = [
         {
             **asdict(process),
-            "state": process.state if is_recent(process, now) else "gone",
+            "state": process.state if process.is_recent(now) else "gone",
             "seen": max(0.0, now - process.seen_at),
             "runs": [row.id for row in rows if row.process == process.id],
         }

@@ -42,11 +42,10 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
     findings = list(examine(workspace))
     with contextlib.suppress(BadConfiguration, StoreError):  # They are among the findings already.
         settings = load_settings(workspace)
-        for examines, work in ((settings.cluster.temporal, _cluster), (check, _check)):
-            if examines:
-                import asyncio
+        for ask in [_cluster] * bool(settings.cluster.temporal) + [_check] * check:
+            import asyncio
 
-                findings += asyncio.run(work(settings))
+            findings += asyncio.run(ask(settings))
         findings += with_runtime(examine_triggers) if settings.triggers and is_trusted(settings) else []
     if as_json:
         write_json([finding.data() for finding in findings])

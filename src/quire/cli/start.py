@@ -26,6 +26,7 @@ from quire.display.text import one_line, pasted
 from quire.errors import BadDocument, NearMisses, NoModel, QuireError
 from quire.library.lookup import document_of, tree_of
 from quire.runs.options import RunOptions
+from quire.runs.pins import starts_now
 from quire.runs.runtime import Runtime
 from quire.wording import counted
 from quire.workspace.locate import is_on_shelf
@@ -230,16 +231,13 @@ async def _run(
         runtime.notice = lambda line: tell(one_line(line))
         runtime.tells_bounds = not manner.json
     run = await starting(runtime.start(read, inputs, options, choice))
-    if options.key:
-        from quire.runs.again import starts_now
+    if options.key and not starts_now(await runtime.row(run)):
+        if detach:
+            click.echo(run)
+            return 0
+        from quire.cli.cluster import watch
 
-        if not starts_now(await runtime.row(run)):
-            if detach:
-                click.echo(run)
-                return 0
-            from quire.cli.cluster import watch
-
-            return await watch(runtime, run, manner)
+        return await watch(runtime, run, manner)
     if detach:
         if not manner.quiet:
             await say_warnings(runtime, run)

@@ -20,7 +20,7 @@ from quire.errors import BadConfiguration, QuireError, StoreError, ToolFailed
 from quire.installed import add_extra, other_owners
 from quire.os_flags import IS_WINDOWS, WINDOWS_VERBS
 from quire.stores import DEFAULT_PATH, file_of, is_server, open_store
-from quire.stores.occurrences import Process, is_recent
+from quire.stores.occurrences import Process
 from quire.trust.seal import user_seal
 from quire.versions import format_numbers, version_line
 from quire.wording import counted, pluralize
@@ -349,7 +349,7 @@ async def examine_triggers(runtime: Runtime) -> list[Finding]:
 
 
 def _processes(reports: Sequence[Sequence[Any]], queue: str = "") -> Iterator[Finding]:
-    alive = [process for process in (Process(*row) for row in reports) if is_recent(process, time.time())]
+    alive = [process for process in (Process(*row) for row in reports) if process.is_recent(time.time())]
     for process in alive:
         if process.state == "unfit":
             yield Finding(f"{process.kind} {process.pid}@{process.host}", "problem", f"unfit: {process.reason}")

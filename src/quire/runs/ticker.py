@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from quire import __version__
 from quire.engine.records import RunRow, Status
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
-from quire.stores.occurrences import PREFIX, Process, ProcessState, is_recent
+from quire.stores.occurrences import PREFIX, Process, ProcessState
 from quire.stores.run_pages import RunFilters, newest_runs
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Ticker:
             processes = await store.processes() if store.process else ()
         except StoreError:  # drives and readers say so
             processes = ()
-        self._alive = [process for process in processes if is_recent(process, self.process.seen_at)]
+        self._alive = [process for process in processes if process.is_recent(self.process.seen_at)]
 
     async def _repeat(self, seconds: float, duty: Duty, of_queue: bool) -> None:
         trouble = ""

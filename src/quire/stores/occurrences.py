@@ -10,13 +10,13 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-StartState: TypeAlias = Literal["started", "skipped", "missed", "refused"]
-ProcessState: TypeAlias = Literal["fit", "unfit", "leaving"]
-
 PREFIX = "trigger:"
 """Begins the source of a trigger's occurrences and runs."""
 SEEN_SECONDS = 15.0
 """A process whose report is older counts as gone."""
+
+StartState: TypeAlias = Literal["started", "skipped", "missed", "refused"]
+ProcessState: TypeAlias = Literal["fit", "unfit", "leaving"]
 
 
 class Occurrence(Struct, frozen=True):
@@ -74,7 +74,6 @@ class Process(Struct, frozen=True):
     state: ProcessState = "fit"
     reason: str = ""
 
-
-def is_recent(process: Process, now: float) -> bool:
-    """Tell by the clocks whether a process has reported itself just now."""
-    return abs(now - process.seen_at) <= SEEN_SECONDS
+    def is_recent(self, now: float) -> bool:
+        """Tell by the clocks whether the process has reported itself just now."""
+        return abs(now - self.seen_at) <= SEEN_SECONDS

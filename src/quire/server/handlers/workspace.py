@@ -40,7 +40,6 @@ from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine, examine_triggers
 from quire.stores.contract import MOST_QUESTIONS
-from quire.stores.occurrences import is_recent
 from quire.stores.run_pages import RunFilters
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
@@ -291,7 +290,7 @@ async def _cluster(site: Site) -> dict[str, Value]:
                 "reason": process.reason or None,
             }
             for process in await site.runtime.store.processes()
-            if process.queue == where.task_queue and is_recent(process, time.time())
+            if process.queue == where.task_queue and process.is_recent(time.time())
         ]
     except QuireError as error:
         data["problem"] = str(error)
