@@ -338,7 +338,7 @@ def _server_store(settings: Settings) -> Iterator[Finding]:
 
 
 async def examine_triggers(runtime: Runtime) -> list[Finding]:
-    """Look at the enabled triggers: whether each may start its document now."""
+    """Try for each enabled trigger whether it may start its document now."""
     from quire.runs.triggers import Triggers
 
     problems = (await Triggers(runtime).problems()).items()
