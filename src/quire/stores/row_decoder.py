@@ -12,11 +12,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from quire.engine.records import PARKED, Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
 from quire.errors import BrokenSeal, StoreError
-from quire.stores.occurrences import Process, Start
 from quire.stores.seals import seal_answer, seal_letter
 from quire.subject import subject_of
 from quire.values import decode
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 Row: TypeAlias = tuple[Any, ...]
 """A row from the database, whose columns have no static type. Rows do not leave this folder."""
 
@@ -123,17 +124,10 @@ def run_row(row: Row) -> RunRow:
 
 
 @_checked
-def start_row(row: Row) -> Start:
-    _check_texts(*row[:3], *row[5:])
-    _check_numbers(*row[3:5])
-    return Start(*row)
-
-
-@_checked
-def process(row: Row) -> Process:
-    _check_texts(*row[:3], *row[4:6], *row[10:])
-    _check_numbers(row[3], *row[6:10])
-    return Process(*row)
+def of_struct(kind: type[S], row: Row) -> S:
+    """Decode a row whose columns are the fields of a struct."""
+    _check_numbers(*(value for value in row if not isinstance(value, str)))
+    return convert(dict(zip(kind.__struct_fields__, row, strict=True)), kind)
 
 
 @_checked

@@ -28,13 +28,13 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
-from quire.stores.occurrences import EnabledTrigger, Start
+from quire.stores.occurrences import EnabledTrigger, Process, Start
 from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, Sort, cursor
 from quire.values import clean
 
 if TYPE_CHECKING:
     from quire.stores.contract import History, KeptReply
-    from quire.stores.occurrences import Occurrence, Process, StartState
+    from quire.stores.occurrences import Occurrence, StartState
     from quire.stores.rows import OwnedRun
     from quire.stores.statements import Statements
     from quire.stores.transactions import Admit, Steps, Transactions
@@ -145,14 +145,14 @@ class SqlStore(ABC):
 
     async def starts(self, source: str = "", state: str = "", limit: int = 100) -> Sequence[Start]:
         rows = await self._rows(self._sql.STARTS, (source, source, state, state, limit))
-        return [row_decoder.start_row(row) for row in rows]
+        return [row_decoder.of_struct(Start, row) for row in rows]
 
     async def start_of(self, occurrence: Occurrence) -> Start | None:
         rows = await self._rows(self._sql.CLAIMED, (clean(occurrence.source), clean(occurrence.key)))
-        return row_decoder.start_row(rows[0]) if rows else None
+        return row_decoder.of_struct(Start, rows[0]) if rows else None
 
     async def triggers(self) -> Sequence[EnabledTrigger]:
-        return [EnabledTrigger(*row) for row in await self._rows(self._sql.TRIGGERS)]
+        return [row_decoder.of_struct(EnabledTrigger, row) for row in await self._rows(self._sql.TRIGGERS)]
 
     async def enable(self, trigger: EnabledTrigger) -> None:
         await self._transact(lambda again: self._transactions.change("PUT_TRIGGER", astuple(trigger)))
@@ -174,7 +174,7 @@ class SqlStore(ABC):
         await self._transact(lambda again: self._transactions.change("DROP_PROCESSES", (process, 0.0)))
 
     async def processes(self) -> Sequence[Process]:
-        return [row_decoder.process(row) for row in await self._rows(self._sql.PROCESSES)]
+        return [row_decoder.of_struct(Process, row) for row in await self._rows(self._sql.PROCESSES)]
 
     async def due(self, now: float) -> Sequence[str]:
         return [row_decoder.readable_id(run) for (run,) in await self._rows(self._sql.DUE, (now,))]

@@ -18,6 +18,7 @@ from msgspec.structs import astuple, replace
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, Status
 from quire.errors import BrokenSeal, LimitReached, StoreError
 from quire.stores import contract, row_decoder, rows
+from quire.stores.occurrences import Start
 from quire.stores.row_decoder import Row
 from quire.stores.rows import Blobs, Cells, Encoded, JournalEnd, OwnedRun, encode_batch
 from quire.stores.seals import (
@@ -35,7 +36,7 @@ from quire.values import clean, encode, sha256
 
 if TYPE_CHECKING:
     from quire.stores.contract import History, KeptReply
-    from quire.stores.occurrences import Process, Start
+    from quire.stores.occurrences import Process
     from quire.stores.statements import Statements
     from quire.trust.seal import Seal
 
@@ -138,7 +139,7 @@ class Transactions:
         sql, place = self._sql, (claim.source, claim.key)
         if not (yield sql.CLAIM, astuple(claim)):
             (earlier,) = yield sql.CLAIMED, place
-            start = row_decoder.start_row(earlier)
+            start = row_decoder.of_struct(Start, earlier)
             return start, again and start.at == claim.at and start.run in (claim.run, "")
         reason = (yield from admit(sql)) if admit is not None else ""
         if reason and claim.source == "id":
