@@ -92,7 +92,7 @@ def test_what_cannot_start_is_told_and_counts(place: Place, capsys: pytest.Captu
     assert main(["triggers"]) == 0
     assert re.search(r"gone +its settings are gone", told(capsys))
     assert [main(["triggers", "disable", "gone"]) for _ in range(2)] == [0, 2]
-    assert "unknown trigger gone; " in capsys.readouterr().err
+    assert "unknown trigger gone: " in capsys.readouterr().err
 
 
 def test_names_and_reasons_cannot_forge_lines(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
