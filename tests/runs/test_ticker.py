@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 from tests.engine.house import EchoModel
 
 from quire.engine.records import Batch, RunUpdate, Status
@@ -213,6 +215,17 @@ async def test_a_parked_run_is_woken_when_its_time_has_come(host: Host) -> None:
     assert host.driven == []
     await ticker.wake(host.clock.time + 60)
     assert host.driven == [run] and later not in host.driven
+
+
+async def test_a_process_that_died_on_this_host_is_not_waited_for(host: Host) -> None:
+    await host.claimed()  # a file is not made only to report a process
+    ticker, ended = host.process(), subprocess.Popen(["true"])
+    ended.wait()
+    dead = replace(ticker.process, id="dead", pid=ended.pid, started_at=ticker.process.started_at - 60)
+    for process, is_oldest in ((dead, True), (replace(dead, id="far", host="another"), False)):
+        await host.runtimes[0].store.beat(process)
+        await ticker.beat()
+        assert ticker.is_oldest() is is_oldest
 
 
 async def test_a_run_left_between_claim_and_drive_is_driven(host: Host) -> None:
