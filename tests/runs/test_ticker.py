@@ -219,8 +219,8 @@ async def test_a_parked_run_is_woken_when_its_time_has_come(host: Host) -> None:
 
 async def test_a_process_that_died_on_this_host_is_not_waited_for(host: Host) -> None:
     await host.claimed()  # a file is not made only to report a process
-    ticker, ended = host.process(), subprocess.Popen(["true"])
-    ended.wait()
+    ticker, ended = host.process(), await asyncio.create_subprocess_exec("true")
+    await ended.wait()
     dead = replace(ticker.process, id="dead", pid=ended.pid, started_at=ticker.process.started_at - 60)
     for process, is_oldest in ((dead, True), (replace(dead, id="far", host="another"), False)):
         await host.runtimes[0].store.beat(process)
