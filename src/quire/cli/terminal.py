@@ -218,17 +218,15 @@ class Interrupts:
         self.count = 0
         self._say = say
         self._leave = leave
-        self._goes_on = goes_on or (hasattr(os, "getsid") and os.getsid(0) == os.getpid() and not somebody_is_here())
+        is_service = hasattr(os, "getsid") and os.getsid(0) == os.getpid() and not somebody_is_here()
+        self._wake_at = time.time() if goes_on or is_service else None
         self._drives: list[Drive] = []
         self._task: asyncio.Task[object] | None = None
 
     def began(self, drive: Drive) -> None:
         self._drives.append(drive)
         if self.count:
-            self._stop(drive)
-
-    def _stop(self, drive: Drive) -> None:
-        drive.stop(time.time() if self._goes_on else None)
+            drive.stop(self._wake_at)
 
     def interrupt(self, why: str = PAUSING) -> None:
         self.count += 1
@@ -242,7 +240,7 @@ class Interrupts:
                 self._task.cancel()
             return
         for drive in self._drives:
-            self._stop(drive)
+            drive.stop(self._wake_at)
         if not self._leave():
             self._say(why)
 

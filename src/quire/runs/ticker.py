@@ -145,15 +145,10 @@ class Ticker:
         if runs := await self._runtime.store.due(now):
             await self._continue(await self._runtime.store.named(runs[:MOST_READ]))
 
-    async def take_over(self) -> None:
-        """Continue at once what the process before this one has left."""
-        now = self._runtime.clock.now()
-        await self.wake(now)
-        await self.sweep(now, age=0.0)
-
     async def sweep(self, now: float, *, age: float | None = None) -> None:
         """Drive runs that have lost their driver, or the signal to a cluster. Of others than clusters only those that
         started by themselves or in a server: the rest is left to its user. Runs of triggers begin with their triggers.
+        They are driven if nothing has changed them for some seconds, or for an `age`.
         """
         store, queue = self._runtime.store, self._runtime.queue
         filters = RunFilters((Status.PENDING, Status.INTERRUPTED), tries=True)

@@ -118,7 +118,7 @@ class Site:
             asyncio.create_task(self.hub.watch()),
             # A large workspace takes seconds to read; the first list should not wait for that.
             asyncio.create_task(asyncio.to_thread(self.shelf.all)),
-            asyncio.create_task(self.ticker.take_over()),
+            asyncio.create_task(self.ticker.sweep(time.time(), age=0.0)),
         ]
         ticking = asyncio.create_task(self.ticker.run())
         if self.webhooks is not None:
