@@ -76,10 +76,7 @@ async def resume_all(
             if not manner.json and (code or not manner.quiet):
                 tell(one_line(f"{row.id}: {words}"))
 
-    async def work_all() -> None:
-        await asyncio.gather(*(work() for _ in range(jobs)))
-
-    task = asyncio.create_task(work_all())
+    task = asyncio.gather(*(work() for _ in range(jobs)))
     with stdout_aside(), interrupts.watching(task), contextlib.suppress(asyncio.CancelledError):
         await task
     if manner.json:

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -221,7 +221,7 @@ class Interrupts:
         is_service = hasattr(os, "getsid") and os.getsid(0) == os.getpid() and not somebody_is_here()
         self._wake_at = time.time() if goes_on or is_service else None
         self._drives: list[Drive] = []
-        self._task: asyncio.Task[object] | None = None
+        self._task: asyncio.Future[Any] | None = None
 
     def began(self, drive: Drive) -> None:
         self._drives.append(drive)
@@ -245,7 +245,7 @@ class Interrupts:
             self._say(why)
 
     @contextlib.contextmanager
-    def watching(self, task: asyncio.Task[object]) -> Iterator[None]:
+    def watching(self, task: asyncio.Future[Any]) -> Iterator[None]:
         self._task = task
         with EndingSignals(asyncio.get_running_loop(), self.interrupt):
             yield
