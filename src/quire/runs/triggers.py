@@ -315,8 +315,12 @@ class Triggers:
         due, new, reason = due or self._runtime.clock.now(), None, "when is false"
         state: StartState = "skipped"
         try:
-            new = await self._prepared(row, trigger, {"due": time_text(due, trigger.zone), **(facts or {})})
-            if new is not None:
+            inputs = inputs_of(trigger, {"due": time_text(due, trigger.zone), **(facts or {})})
+            if inputs is not None:
+                document, consent = await self._covered(row, trigger)
+                options = self._options(name, trigger, consent.accepted)
+                new = await self._runtime.prepared(document, inputs, options)
+                admission(self._runtime, new, trigger.day_budget)
                 state, reason = "started", ""
         except (Refused, BadDocument, BadInputs, PriceUnknown, LimitReached) as error:
             new, state, reason = None, "refused", str(error)
@@ -330,17 +334,11 @@ class Triggers:
             announce_refusal(self._runtime, name, reason)
         return start, is_new
 
-    async def _prepared(
-        self, row: EnabledTrigger, trigger: TriggerSettings, facts: Mapping[str, Value]
-    ) -> NewRun | None:
-        """Return the run of an occurrence; None if the trigger leaves it out. Creates nothing."""
-        if (inputs := inputs_of(trigger, facts)) is None:
-            return None
+    async def _covered(self, row: EnabledTrigger, trigger: TriggerSettings) -> tuple[Document, Consent]:
+        """Return the document as it is now, with what the user agreed to. Raises `Refused` if it may do more."""
         document, consent = self._document(row.name, trigger), msgspec.json.decode(row.authority, type=Consent)
         await asyncio.to_thread(_require_covered, self.settings, document, consent)
-        new = await self._runtime.prepared(document, inputs, self._options(row.name, trigger, consent.accepted))
-        admission(self._runtime, new, trigger.day_budget)
-        return new
+        return document, consent
 
     async def problems(self) -> dict[str, str]:
         """Return for each enabled trigger why it would start nothing now; an empty text if it would."""
@@ -349,8 +347,8 @@ class Triggers:
             problems[name] = why
             if trigger is not None and not why:
                 try:
-                    facts = dict.fromkeys(kind_of(trigger).names, time_text(self._runtime.clock.now()))
-                    await self._prepared(row, trigger, facts)
+                    _, consent = await self._covered(row, trigger)
+                    problems[name] = "\n".join((await self.propose(name, consent.accepted)).problems)
                 except QuireError as error:
                     problems[name] = str(error)
         return problems
