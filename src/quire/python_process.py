@@ -81,6 +81,17 @@ def become_module(module: str, *arguments: str) -> NoReturn:
     os.execve(sys.executable, _command(module, arguments), clean_environ(os.environ))  # noqa: S606  # our own interpreter
 
 
+def is_alive(process: int) -> bool:
+    """Tell whether this host has a process with this number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # It runs as another user.
+    return True
+
+
 def ending_signals() -> tuple[int, ...]:
     """Return the signals that end a process of Quire in good order: Ctrl-C, SIGTERM, and SIGHUP of a terminal that is
     closed, unless it is ignored, as under `nohup`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -118,7 +119,10 @@ def test_runs_are_chosen_by_status_document_and_age_and_the_worst_exit_counts(do
     assert json.loads(said()[0]) == [{"run": first, "exit_code": 3, "detail": "failed: again"}]
 
 
-def test_a_run_that_was_killed_with_its_detached_process_continues(document: str, said: Said) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, "interrupted"), (signal.SIGTERM, "paused")])
+def test_a_run_that_ended_with_its_detached_process_continues(
+    document: str, said: Said, number: signal.Signals, status: str
+) -> None:
     replies = script("one", {"reply": "never said", "delay_ms": 60_000})
     assert main(["run", document, "--detach", "--script", replies]) == 0
     run = said()[0].strip()
@@ -128,8 +132,13 @@ def test_a_run_that_was_killed_with_its_detached_process_continues(document: str
         for folder in Path("/proc").iterdir()
         if folder.name.isdigit() and run.encode() in (folder / "cmdline").read_bytes()
     ]
-    os.kill(process, signal.SIGKILL)
-    wait_until(lambda: statuses(said)[run] == "interrupted")
+
+    def has_ended() -> bool:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+        return statuses(said)[run] == status
+
+    wait_until(has_ended)
     Path(replies).write_text(json.dumps(["one", "two", "end"]))
     assert main(["resume", "--all", "-q"]) == 0
     assert statuses(said)[run] == "completed"

@@ -70,8 +70,29 @@ def test_refusals_have_their_exit_code_and_all_reasons(place: Place, capsys: pyt
         assert "zone Mars does not exist" in errors and "input day is not mapped" in errors
     assert main(["triggers", "check", "nothing"]) == 2
     assert "unknown trigger nothing" in capsys.readouterr().err
-    for words in (["tick", "now"], ["enable"], ["a", "b"]):
+    for words in (["tick", "now"], ["enable"], ["a", "b"], ["fires", "--yes"], ["tick", "--state", "missed"]):
         assert main(["triggers", *words]) == 2
+
+
+def test_what_cannot_start_is_told_and_counts(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    (place.work / "fails.json").write_text('[{"error": "no"}]')
+    failing = f'run = "hello"\nevery = "1h"\nmodel = "script:{place.work}/fails.json"\ninputs = {{day = "x"}}'
+    place.configure(fails=failing, asks='run = "asking"\nevery = "1h"', gone='every = "1s"')
+    for name in ("fails", "asks", "gone"):
+        assert main(["triggers", "enable", name, "--yes"]) == 0
+    assert [main(["triggers", "fire", name]) for name in ("fails", "asks")] == [3, 4]
+    (place.work / "hello.playbook.md").rename(place.work / "away")
+    time.sleep(1.1)
+    capsys.readouterr()
+    assert main(["triggers", "tick"]) == 3
+    assert re.search(r"quire: gone has failed, and is tried again: .*\bhello\b", capsys.readouterr().err)
+    main(["doctor"])
+    assert re.search(r"problem +trigger gone: starts nothing: unknown file.* hello", told(capsys))
+    (place.home / "quire.toml").write_text("")
+    assert main(["triggers"]) == 0
+    assert re.search(r"gone +its settings are gone", told(capsys))
+    assert [main(["triggers", "disable", "gone"]) for _ in range(2)] == [0, 2]
+    assert "unknown trigger gone: " in capsys.readouterr().err
 
 
 def test_names_and_reasons_cannot_forge_lines(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

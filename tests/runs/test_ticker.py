@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 from tests.engine.house import EchoModel
 
 from quire.engine.records import Batch, RunUpdate, Status
@@ -83,10 +84,10 @@ class Host:
     def oldest(self) -> list[int]:
         return [number for number, ticker in enumerate(self.tickers) if ticker.is_oldest()]
 
-    async def claimed(self, source: str = "trigger:nightly", queue: str = "", lane: str = "") -> str:
+    async def claimed(self, source: str = "trigger:nightly", queue: str = "") -> str:
         """Claim an occurrence and create its run, as a process does that dies before it drives it."""
         runtime = self.runtime(queue)
-        run = await runtime.prepared(DOCUMENT, {}, RunOptions(source=source, lane=lane))
+        run = await runtime.prepared(DOCUMENT, {}, RunOptions(source=source))
         await runtime.store.start_once(run, Occurrence(source, run.id))
         return run.id
 
@@ -215,11 +216,22 @@ async def test_a_parked_run_is_woken_when_its_time_has_come(host: Host) -> None:
     assert host.driven == [run] and later not in host.driven
 
 
+async def test_a_process_that_died_on_this_host_is_not_waited_for(host: Host) -> None:
+    await host.claimed()  # a file is not made only to report a process
+    ticker, ended = host.process(), await asyncio.create_subprocess_exec("true")
+    await ended.wait()
+    dead = replace(ticker.process, id="dead", pid=ended.pid, started_at=ticker.process.started_at - 60)
+    for process, is_oldest in ((dead, True), (replace(dead, id="far", host="another"), False)):
+        await host.runtimes[0].store.beat(process)
+        await ticker.beat()
+        assert ticker.is_oldest() is is_oldest
+
+
 async def test_a_run_left_between_claim_and_drive_is_driven(host: Host) -> None:
-    run = await host.claimed()
+    run = await host.claimed(source="another:nightly")
     of_person, of_key = host.runtimes[0], await host.claimed(source="id")
-    in_lane, of_worker = await host.claimed(lane="reports"), await host.claimed(queue="q")
-    assert await of_person.store.list() and of_key and in_lane
+    of_trigger, of_worker = await host.claimed(), await host.claimed(source="another:nightly", queue="q")
+    assert await of_person.store.list() and of_key and of_trigger
     ticker = host.process()
     await ticker.sweep(host.clock.time)
     assert host.driven == []
@@ -227,6 +239,13 @@ async def test_a_run_left_between_claim_and_drive_is_driven(host: Host) -> None:
     assert host.driven == [run]
     await host.process(queue="q").sweep(host.clock.time - 2 * DAY)
     assert host.driven == [run, of_worker]
+
+
+async def test_a_server_takes_over_at_once_what_the_last_one_has_left(host: Host) -> None:
+    runtime = host.runtimes[0]
+    of_server, of_person = [await runtime.start(DOCUMENT, {}, RunOptions(door=door)) for door in ("serve", "")]
+    await host.process().sweep(host.clock.time + 1, age=0.0)
+    assert host.driven == [of_server] != [of_person]
 
 
 async def test_a_run_that_cannot_continue_is_tried_less_and_less_often(host: Host) -> None:

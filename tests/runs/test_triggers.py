@@ -39,8 +39,7 @@ async def test_a_due_time_starts_one_run_that_pins_its_source(place: Place, runt
     place.clock.time += 86_400 + 5
     (run,) = await triggers.tick(place.clock.now(), nothing)
     row = await runtime.row(run)
-    assert (row.source, row.lane, row.pins["inputs"]) == (
-        "trigger:noon",
+    assert (row.source, row.pins["inputs"]) == (
         "trigger:noon",
         {"day": "2027-01-16T12:00:00Z"},
     )

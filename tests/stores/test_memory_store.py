@@ -11,7 +11,6 @@ from tests.stores.test_store_contract import effect, event, new_run, owned, ques
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.errors import StoreError
 from quire.stores.contract import Marks
-from quire.stores.sqlite import in_memory
 from quire.stores.sqlite.in_memory import Memory, MemoryStore
 
 
@@ -65,13 +64,6 @@ async def test_a_memory_that_is_closed_leaves_nothing_to_the_next_one() -> None:
     assert [name for name in tables if used.execute(f"SELECT 1 FROM {name}").fetchone()] == []
     assert await MemoryStore().get("r1") is None
     assert (await owned(MemoryStore())).epoch == 1
-
-
-def test_all_tables_are_emptied() -> None:
-    connection = Memory().connection
-    assert connection is not None
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables == set(in_memory._TABLES)
 
 
 async def test_a_closed_store_refuses_to_read_and_to_write() -> None:

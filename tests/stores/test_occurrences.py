@@ -21,7 +21,7 @@ DUE = Occurrence("trigger:nightly", "2026-11-19T06:00Z", due=900.0)
 
 
 def new_run(id: str, source: str = "trigger:nightly") -> NewRun:
-    return NewRun(id, "T", "playbook", "a.md", 10.0, {"inputs": {}}, {}, source=source, lane="l")
+    return NewRun(id, "T", "playbook", "a.md", 10.0, {"inputs": {}}, {}, source=source)
 
 
 async def test_an_occurrence_makes_one_run(store: Store, shelf: Shelf) -> None:
@@ -31,7 +31,7 @@ async def test_an_occurrence_makes_one_run(store: Store, shelf: Shelf) -> None:
     assert await shelf.open().start_once(new_run("r2"), DUE) == (claim, False)
     assert await store.get("r2") is None
     row = await store.get("r1")
-    assert row is not None and (row.source, row.lane) == ("trigger:nightly", "l")
+    assert row is not None and row.source == "trigger:nightly"
     assert await store.start_of(DUE) == claim
     assert list(await store.starts("trigger:nightly", "started")) == [claim]
     assert list(await store.starts("trigger:other")) == []

@@ -29,9 +29,11 @@ from quire.engine.records import (
 from quire.errors import Fenced, RunBusy, StoreError
 from quire.stores import open_store, row_decoder
 from quire.stores.contract import ENDED, Pruned
+from quire.stores.occurrences import Process
 from quire.stores.postgres.database import Address, explain, is_away
 from quire.stores.postgres.statements import MIGRATIONS, migrate
 from quire.stores.postgres.store import PostgresStore
+from quire.stores.run_pages import RunFilters, Sort
 
 
 def asked(run: str = "r1") -> Question:
@@ -216,6 +218,50 @@ class TestSchema:
         assert (await store.prune(3.0, (Status.COMPLETED,), dry_run=False, vacuum=False)).runs == ("old",)
         await store.close()
         assert server.do(f"SELECT version FROM {schema}.quire_schema") == [(len(MIGRATIONS),)]
+
+    async def test_looking_leaves_the_schema_before_as_it_is_and_its_processes_go_on(
+        self, server: PostgresServer, schema: str
+    ) -> None:
+        """reliability M6, for a database: workers are upgraded one by one."""
+        old = await self.connect(server, schema)
+        await migrate(old, "pg", MIGRATIONS[:-1])
+
+        async def write_as_before(run: str) -> None:
+            for statement, parameters in (
+                (
+                    "INSERT INTO quire_runs (id, title, format, document, created_at, updated_at, subject, name, note, "
+                    "until) VALUES (%s, 'Old', 'playbook', 'a.md', 1, 2, NULL, NULL, NULL, NULL) "
+                    "ON CONFLICT (id) DO NOTHING RETURNING n",
+                    (run,),
+                ),
+                ("INSERT INTO quire_pins SELECT n, '{}' FROM quire_runs WHERE id = %s", (run,)),
+                ("UPDATE quire_runs SET epoch = epoch + 1, cancel_requested = FALSE WHERE id = %s", (run,)),
+                ("UPDATE quire_runs SET status = 'failed', expires_at = NULL WHERE id = %s", (run,)),
+            ):
+                await old.execute(statement.encode(), parameters, prepare=True)
+
+        await write_as_before("old")
+        columns = f"SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = '{schema}'"
+        before = server.do(f"{columns} ORDER BY 1, 2")
+        store = PostgresStore(server.url(schema=schema), durability="process")
+        sorts: tuple[Sort, ...] = ("started", "took", "cost", "subject")
+        for sort in sorts:
+            assert [row.id for row in (await store.page(RunFilters(), sort=sort)).rows] == ["old"]
+        row = await store.get("old")
+        assert row is not None and (row.source, row.wake_at, row.process) == ("", None, "")
+        assert await store.find("ol") == ["old"] and (await store.spent(0.0)).failed == 1
+        assert [*await store.questions(), *(await store.oldest_questions(5))[0], *await store.effects("old")] == []
+        assert [*await store.triggers(), *await store.starts(), *await store.processes(), *await store.due(9.0)] == []
+        assert (await store.marks()).runs == 1
+        await store.beat(Process("p", "serve", "h", 1, "9", "", 1.0, 1.0, 1, 0))
+        assert server.do(f"{columns} ORDER BY 1, 2") == before
+        await store.create(new_run())
+        await store.beat(Process("p", "serve", "h", 1, "9", "", 1.0, 1.0, 1, 0))
+        assert len(await store.processes()) == 1
+        await write_as_before("old 2")
+        await old.close()
+        assert {row.id for row in await store.list()} == {"old", "old 2", "r1"}
+        await store.close()
 
     async def test_a_newer_schema_is_refused(self, server: PostgresServer, schema: str, store: PostgresStore) -> None:
         await store.create(new_run())

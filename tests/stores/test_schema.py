@@ -101,7 +101,9 @@ async def test_looking_leaves_the_bytes_as_they_are(tmp_path: Path, version: int
 
 
 @pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
-async def test_the_first_write_migrates_and_keeps_a_copy(tmp_path: Path, version: int) -> None:
+async def test_the_first_write_migrates_and_keeps_a_copy(
+    tmp_path: Path, version: int, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "quire.db"
     old = old_file(path, version)
     rows = old.execute("SELECT * FROM journal").fetchall()
@@ -114,6 +116,9 @@ async def test_the_first_write_migrates_and_keeps_a_copy(tmp_path: Path, version
     kept = tmp_path / f"quire.db.schema{version}"
     assert (pragma(path, "user_version"), pragma(kept, "user_version")) == (len(MIGRATIONS), version)
     assert kept.stat().st_mode & 0o777 == 0o600
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path} is of an older Quire and is migrated now; a copy is kept: {kept}"
+    ]
     copy = sqlite3.connect(kept)
     assert copy.execute("SELECT * FROM journal").fetchall() == rows
     copy.close()

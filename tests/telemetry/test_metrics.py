@@ -148,10 +148,10 @@ async def test_a_park_that_an_answer_prevents_ends_no_drive(tmp_path: Path) -> N
     assert "quire_step_seconds_count" not in text, "the time that a person took is not that of the step"
 
 
-async def test_claims_lanes_and_pending_runs(store: MemoryStore) -> None:
+async def test_claims_and_runs_of_triggers(store: MemoryStore) -> None:
     measured = Metrics(store, FOLDER)
     nightly = "trigger:nightly"
-    waits = NewRun("r1", "", "playbook", "d", time.time() - 90, {}, {}, source=nightly, lane=nightly)
+    waits = NewRun("r1", "", "playbook", "d", time.time() - 90, {}, {}, source=nightly)
     occurrence = Occurrence(nightly, "2026-01-01")
     for _ in range(2):
         await store.start_once(waits, occurrence)
@@ -162,7 +162,7 @@ async def test_claims_lanes_and_pending_runs(store: MemoryStore) -> None:
     check(text)
     assert value(text, 'quire_fires_total{source="trigger:nightly",state="started"}') == 1
     assert value(text, 'quire_fires_total{source="trigger:nightly",state="missed"}') == 1
-    assert value(text, 'quire_lane_runs{lane="trigger:nightly",status="pending"}') == 1
+    assert value(text, 'quire_trigger_runs{source="trigger:nightly",status="pending"}') == 1
     assert 90 <= value(text, "quire_oldest_pending_run_seconds") < 150
     assert re.findall(r"quire_processes\{.*", text) == ['quire_processes{kind="worker",state="unfit"} 1']
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from quire.cli.stdio import columns, write_json, write_lines
+from quire.cli.stdio import columns, with_runtime, write_json, write_lines
 from quire.display.text import folded, one_line
-from quire.errors import BadConfiguration, QuireError
-from quire.runs.doctor import Finding, examine
+from quire.errors import BadConfiguration, QuireError, StoreError
+from quire.runs.doctor import Finding, examine, examine_triggers
 from quire.wording import counted
 from quire.workspace.configuration import load_settings
+from quire.workspace.consent import is_trusted
 from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
     """
     workspace = find_workspace(Path.cwd())
     findings = list(examine(workspace))
-    with contextlib.suppress(BadConfiguration):  # It is among the findings already.
+    with contextlib.suppress(BadConfiguration, StoreError):  # They are among the findings already.
         settings = load_settings(workspace)
         for ask in [_cluster] * bool(settings.cluster.temporal) + [_check] * check:
             import asyncio
 
             findings += asyncio.run(ask(settings))
+        findings += with_runtime(examine_triggers) if settings.triggers and is_trusted(settings) else []
     if as_json:
         write_json([finding.data() for finding in findings])
     else:

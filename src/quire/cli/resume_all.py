@@ -66,7 +66,7 @@ async def resume_all(
             tell(line)
         tell(f"{'would continue' if dry_run else 'continues'} {counted(len(rows), 'run')}")
     results: list[Value] = [{"run": row.id, "status": str(row.status)} for row in rows if dry_run]
-    codes, left, interrupts = [0], iter(() if dry_run else rows), Interrupts(tell, lambda: False)
+    codes, left, interrupts = [0], iter(() if dry_run else rows), Interrupts(tell, lambda: False, goes_on=True)
 
     async def work() -> None:
         while not interrupts.count and (row := next(left, None)) is not None:
@@ -76,10 +76,7 @@ async def resume_all(
             if not manner.json and (code or not manner.quiet):
                 tell(one_line(f"{row.id}: {words}"))
 
-    async def work_all() -> None:
-        await asyncio.gather(*(work() for _ in range(jobs)))
-
-    task = asyncio.create_task(work_all())
+    task = asyncio.gather(*(work() for _ in range(jobs)))
     with stdout_aside(), interrupts.watching(task), contextlib.suppress(asyncio.CancelledError):
         await task
     if manner.json:

@@ -48,7 +48,9 @@ from quire.cli.options import (
     shell_complete=complete_run,
     help="In place of DOC: an earlier run, with its inputs and options.",
 )
-@click.option("--id", "key", metavar="KEY", help="Start one run for this key; given again, it means that run.")
+@click.option(
+    "--id", "key", metavar="KEY", callback=require_text, help="One run for this key: again, it means that run."
+)
 @force_option
 @unattended_option("Never ask; use defaults (else yes, the first option, empty text).")
 @click.option("--detach", is_flag=True, help="Run in the background; print the run's id.")

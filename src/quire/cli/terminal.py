@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -207,21 +208,25 @@ class Interrupts:
 
     The first pauses the run after its step, the second stops it at once, the third ends the process. Before the run
     has begun, the first one stops; servers that were started for the run are stopped too. Recorded effects are never
-    lost.
+    lost. A process that leads its own session was detached, or is a service: its run is due at once, and so continues
+    after a reboot.
     """
 
-    def __init__(self, say: Callable[[str], None], leave: Callable[[], bool]) -> None:
-        """`leave` removes an open question from the screen and returns True if there was one."""
+    def __init__(self, say: Callable[[str], None], leave: Callable[[], bool], *, goes_on: bool = False) -> None:
+        """`leave` removes an open question from the screen and returns True if there was one. With `goes_on` the runs
+        are due at once in any process."""
         self.count = 0
         self._say = say
         self._leave = leave
+        is_service = hasattr(os, "getsid") and os.getsid(0) == os.getpid() and not somebody_is_here()
+        self._wake_at = time.time() if goes_on or is_service else None
         self._drives: list[Drive] = []
-        self._task: asyncio.Task[object] | None = None
+        self._task: asyncio.Future[Any] | None = None
 
     def began(self, drive: Drive) -> None:
         self._drives.append(drive)
         if self.count:
-            drive.stop()
+            drive.stop(self._wake_at)
 
     def interrupt(self, why: str = PAUSING) -> None:
         self.count += 1
@@ -235,12 +240,12 @@ class Interrupts:
                 self._task.cancel()
             return
         for drive in self._drives:
-            drive.stop()
+            drive.stop(self._wake_at)
         if not self._leave():
             self._say(why)
 
     @contextlib.contextmanager
-    def watching(self, task: asyncio.Task[object]) -> Iterator[None]:
+    def watching(self, task: asyncio.Future[Any]) -> Iterator[None]:
         self._task = task
         with EndingSignals(asyncio.get_running_loop(), self.interrupt):
             yield

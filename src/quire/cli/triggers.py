@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from quire.cli.stdio import perform, tell, write_json, write_lines
+from quire.cli.stdio import complain, perform, tell, write_json, write_lines
 from quire.cli.terminal import somebody_is_here, yes_or_no
 from quire.display.text import one_line, table
 from quire.errors import CannotStart, Refused
@@ -43,6 +43,9 @@ def command(
     verb, names = (words[0], words[1:]) if words and words[0] in _VERBS else ("list", words)
     if len(names) > 1 or (verb == "tick" and names) or (verb not in ("list", "fires", "tick") and not names):
         raise click.UsageError(f"quire triggers {verb}" + " NAME" * (verb != "tick"), context)
+    for option, verbs in {"accept": ("check", "enable"), "yes": ("enable",), "state": ("fires",)}.items():
+        if context.params[option] and verb not in verbs:
+            raise click.UsageError(f"--{option} belongs to {' and '.join(verbs)}", context)
     given: dict[str, Any] = {} if verb == "tick" else {"name": "".join(names)}
     if verb == "fires":
         given["state"] = state or ""
@@ -66,16 +69,18 @@ def command(
     work = {"list": triggers.list_triggers, "fires": triggers.list_fires, "tick": triggers.tick_triggers}
     operation: Any = work.get(verb) or getattr(triggers, f"{verb}_trigger")
     data = perform(operation, given)
-    part = next((name for name in _COLUMNS if name in data), "")
+    part = next((name for name in _COLUMNS if name in data and verb != "fire"), "")
     rows, columns = (data[part], _COLUMNS[part]) if part else ([data], _COLUMNS["fires"])
     if as_json:
         write_json(data)
     elif rows:
         write_lines(table([[_cell(row[name]) for name in columns] for row in rows], [*map(str.upper, columns)]))
     else:
-        tell("no triggers: quire.toml has no table [triggers.NAME]" if part == "triggers" else "nothing")
-    refused = Refused.exit_code if verb == "fire" and not data["run"] else 0
-    context.exit(max((_EXITS.get(run["status"], 0) for run in data.get("runs", ())), default=refused))
+        tell("no triggers: quire.toml has no table [triggers.NAME]" if verb == "list" else "nothing")
+    for problem in data.get("problems", ()):
+        complain(problem)
+    worst = Refused.exit_code if verb == "fire" and not data["run"] else EXIT_FAILED if data.get("problems") else 0
+    context.exit(max((_EXITS.get(run["status"], 0) for run in data.get("runs", ())), default=0) or worst)
 
 
 def _cell(value: Any) -> str:

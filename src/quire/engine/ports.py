@@ -311,7 +311,7 @@ class Store(Protocol):
         ...
 
     async def under_way(self) -> Sequence[tuple[str, str, str]]:
-        """Return lane, id and status of the pending and running runs in a lane, by lane and age."""
+        """Return source, id and status of the pending and running runs of triggers, by source and age."""
         ...
 
     async def beat(self, process: Process) -> None:

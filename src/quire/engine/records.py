@@ -228,9 +228,8 @@ class NewRun(Struct, frozen=True):
     name: str | None = None
     note: str | None = None
     source: str = ""
-    """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`. Like
-    the lane a copy of a pin, which is sealed."""
-    lane: str = ""
+    """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`. A
+    copy of a pin, which is sealed."""
     reserved: float | None = None
     """The most that it may cost, counted against budgets until it has cost more or has ended."""
 
@@ -263,8 +262,7 @@ class RunRow(Struct, frozen=True):
     seen_at: float | None = None
     """The time at which a person marked it as seen."""
     source: str = ""
-    """As in `NewRun`, like the lane."""
-    lane: str = ""
+    """As in `NewRun`."""
     wake_at: float | None = None
     """The time at which a paused run continues by itself, and what it waits for."""
     parked: str = ""
@@ -280,7 +278,7 @@ class RunRow(Struct, frozen=True):
     def waits(self) -> str:
         """Return when the run continues by itself: `until Thu 14:05: openai asks for 40 min`; empty for others."""
         until = time.strftime("%a %H:%M", time.localtime(self.wake_at))
-        return f"until {until}: {self.parked}" if self.wake_at is not None else ""
+        return f"until {until}: {self.parked or 'its process was stopped'}" if self.wake_at is not None else ""
 
     @property
     def until(self) -> str | None:

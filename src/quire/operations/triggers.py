@@ -100,13 +100,12 @@ async def disable_trigger(host: Host, given: OfTrigger) -> Value:
     return listed
 
 
-@operation("Start a run of a trigger now.", OfTrigger, Object)
+@operation("Start a run of a trigger now.", OfTrigger, shape(state=str, reason=str, run=str, runs=list[Object]))
 async def fire_trigger(host: Host, given: OfTrigger) -> Value:
     key = f"by hand {new_run_id(host.runtime.clock.now())}"
     start, _ = await Triggers(host.runtime, door=host.caller.door).fire(given.name, key)
-    if start.run:
-        await host.begin(start.run, detach=False, goes_on=False)
-    return dict(to_builtins(start))
+    runs = [await host.begin(start.run, detach=False, goes_on=False)] if start.run else []
+    return {**to_builtins(start), "runs": runs}
 
 
 @operation("The claims of the occurrences of triggers, newest first.", ListFires, _FIRES)
@@ -118,9 +117,12 @@ async def list_fires(host: Host, given: ListFires) -> Value:
     return {"fires": [{**to_builtins(start), "status": runs.get(start.run, "")} for start in known]}
 
 
-@operation("Start the runs of all triggers that are due, and drive them.", Input, shape(runs=list[Object]))
+@operation(
+    "Start the runs of all triggers that are due, and drive them.", Input, shape(runs=list[Object], problems=Names)
+)
 async def tick_triggers(host: Host, given: Input) -> Value:
-    triggers, runs = Triggers(host.runtime, host.runtime.notice, host.caller.door), list[str]()
+    runs, problems = list[str](), list[str]()
+    triggers = Triggers(host.runtime, problems.append, host.caller.door)
     while fresh := set(await triggers.tick(host.runtime.clock.now(), host.go_on)) - {*runs}:
         runs += sorted(fresh)
-    return {"runs": [await host.shown(run) for run in runs]}
+    return {"runs": [await host.shown(run) for run in runs], "problems": problems}

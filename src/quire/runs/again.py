@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from quire.errors import BadInputs, CannotStart, KeyReused
+from quire.errors import BadInputs, CannotStart
 from quire.library.callees import pinned
 from quire.runs.drives import apply_amendments
 from quire.runs.edited_document import document_in_place
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
-    from quire.stores.occurrences import Start
     from quire.values import Value
 
 REDACTED = "[redacted:"
@@ -93,13 +92,6 @@ def occurrence_of(document: Document, inputs: Mapping[str, Value], options: RunO
     name = document.sha256 if document.name.startswith("<") else document.name
     asked = {option: getattr(options, option) for option in _REQUESTED}
     return Occurrence("id", options.key, sha256(encode([name, dict(inputs), asked]).encode()))
-
-
-def run_of(claim: Start, occurrence: Occurrence) -> str:
-    """Return the run of a claimed key. Raises `KeyReused` if the key was used for another request."""
-    if claim.request != occurrence.request:
-        raise KeyReused(f"the key {claim.key} was used for another request: it has started run {claim.run}")
-    return claim.run
 
 
 def given_options(pins: PinnedState) -> dict[str, Value]:

@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,6 +29,7 @@ from quire.workspace.locate import Workspace, user_space
 if TYPE_CHECKING:
     from quire.library.items import ItemType, SpaceName
     from quire.models.choose import CallSettings, ProviderLimits
+    from quire.runs.runtime import Runtime
     from quire.tools.registry import ToolSpec
     from quire.values import Value
     from quire.workspace.mcp_config import McpServer
@@ -290,13 +291,14 @@ def _foreign_runs(settings: Settings) -> Iterator[Finding]:
 
     from quire.stores.sqlite.statements import SqliteStatements
 
-    path = settings.workspace.folder / DEFAULT_PATH
+    path, reports = settings.workspace.folder / DEFAULT_PATH, list[Any]()
     if settings.store_url or not path.is_file():
         return
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
             seals = [str(seal) for (seal,) in connection.execute("SELECT seal FROM pins LIMIT 100000")]
-            reports = connection.execute(SqliteStatements.PROCESSES).fetchall()
+            with suppress(sqlite3.OperationalError):  # a file of an older Quire
+                reports = connection.execute(SqliteStatements.PROCESSES).fetchall()
     except sqlite3.Error:
         return
     seal = user_seal(settings.user)
@@ -332,14 +334,28 @@ def _server_store(settings: Settings) -> Iterator[Finding]:
     yield Finding("store", state, f"{place}: {facts}")
     if not user_seal(settings.user).exists():
         yield Finding("seal key", "missing", "the first run makes one; processes that share runs need the same one")
-    yield from _processes(reports)
+    yield from _processes(reports, settings.cluster.task_queue if settings.cluster.temporal else "")
 
 
-def _processes(reports: Sequence[Sequence[Any]]) -> Iterator[Finding]:
+async def examine_triggers(runtime: Runtime) -> list[Finding]:
+    """Try for each enabled trigger whether it may start its document now."""
+    from quire.runs.triggers import Triggers
+
+    problems = (await Triggers(runtime).problems()).items()
+    return [
+        Finding(f"trigger {name}", "problem" if why else "ok", f"starts nothing: {why}" if why else "enabled")
+        for name, why in problems
+    ]
+
+
+def _processes(reports: Sequence[Sequence[Any]], queue: str = "") -> Iterator[Finding]:
     alive = [process for process in (Process(*row) for row in reports) if process.is_recent(time.time())]
     for process in alive:
         if process.state == "unfit":
             yield Finding(f"{process.kind} {process.pid}@{process.host}", "problem", f"unfit: {process.reason}")
+    if queue:
+        workers = sum(process.queue == queue for process in alive)
+        yield Finding("workers", "ok" if workers else "missing", f"{counted(workers, 'worker')} of task queue {queue}")
     versions = sorted({process.version for process in alive} - {__version__})
     if versions:
         yield Finding("processes", "missing", f"some run Quire {', '.join(versions)}, and this is {__version__}")

@@ -62,8 +62,7 @@ class RunOptions(Struct, frozen=True):
     key: str = ""
     """The caller's name for this request: sent again, it means the run of the first time."""
     source: str = ""
-    """See `PinnedState`, like the lane."""
-    lane: str = ""
+    """See `PinnedState`."""
     trace: str = ""
     """The `traceparent` of the work that starts the run; ignored if it is malformed."""
     day_budget: float | None = None

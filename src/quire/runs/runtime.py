@@ -17,7 +17,7 @@ from quire.engine.driver.replay import Replay, replay
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, NewRun, Question, RunRow, Status
-from quire.errors import BadInputs, CannotStart, LimitReached, Refused, RunState
+from quire.errors import BadInputs, CannotStart, KeyReused, LimitReached, Refused, RunState
 from quire.library.callees import Callees
 from quire.library.library import Library
 from quire.library.texts import ItemLoader, PromptLoader
@@ -170,18 +170,19 @@ class Runtime(StoredRuns):
             new = await self.prepared(document, inputs, options, choice, run_id=run_id)
             await self.store.create(new, None if admitted else admission(self, new, options.day_budget))
             return new.id
-        from quire.runs.again import occurrence_of, run_of
+        from quire.runs.again import occurrence_of
 
         occurrence = occurrence_of(document, inputs, options)
         claim, is_new = await self.store.start_of(occurrence), False
         if claim is None:
             new = await self.prepared(document, inputs, options, choice, run_id=run_id)
             claim, is_new = await self.store.start_once(new, occurrence, admission(self, new, options.day_budget))
-        run = run_of(claim, occurrence)
+        if claim.request != occurrence.request:
+            raise KeyReused(f"the key {claim.key} was used for another request: it has started run {claim.run}")
         if not is_new:
             # The row of a claim is not sealed: one that came with a store must not pass its run off as the user's.
-            await self.store.check_seal(run)
-        return run
+            await self.store.check_seal(claim.run)
+        return claim.run
 
     async def restore(self, run: NewRun, pins: PinnedState, history: History) -> None:
         """Create a run with a history, if the budgets admit what it may still cost."""
@@ -209,7 +210,6 @@ class Runtime(StoredRuns):
             pins.as_json(),
             texts,
             source=pins.source,
-            lane=pins.lane,
             reserved=most_cost(self, pins),
         )
         return await with_subject(self.store, run)

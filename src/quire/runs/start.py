@@ -333,7 +333,6 @@ def _pins(
         steps=parts.steps,
         door=options.door,
         source=options.source,
-        lane=options.lane,
         trace=options.trace if trace_of("", options.trace)[1] else "",
         reuse=options.reuse,
         shelf=parts.shelf,

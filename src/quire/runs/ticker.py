@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from quire import __version__
 from quire.engine.records import RunRow, Status
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
-from quire.stores.occurrences import Process, ProcessState
+from quire.stores.occurrences import PREFIX, Process, ProcessState
 from quire.stores.run_pages import RunFilters, newest_runs
 
 if TYPE_CHECKING:
@@ -145,9 +145,11 @@ class Ticker:
         if runs := await self._runtime.store.due(now):
             await self._continue(await self._runtime.store.named(runs[:MOST_READ]))
 
-    async def sweep(self, now: float) -> None:
+    async def sweep(self, now: float, *, age: float | None = None) -> None:
         """Drive runs that have lost their driver, or the signal to a cluster. Of others than clusters only those that
-        started by themselves: the rest is left to its user. Runs that wait in a lane are left to its admission."""
+        started by themselves or in a server: the rest is left to its user. Runs of triggers begin with their triggers.
+        They are driven if nothing has changed them for some seconds, or for an `age`.
+        """
         store, queue = self._runtime.store, self._runtime.queue
         filters = RunFilters((Status.PENDING, Status.INTERRUPTED), tries=True)
         rows = [*(await store.page(filters, limit=MOST_READ)).rows]
@@ -158,9 +160,10 @@ class Ticker:
                     await store.release(await store.acquire(run))
             answered = await store.named((await store.answered())[:MOST_READ])
             rows += [row for row in answered if row.status is Status.AWAITING_INPUT]
-        rows = [row for row in rows if queue or row.source not in ("", "id")]
-        rows = [row for row in rows if not (row.lane and row.status is Status.PENDING)]
-        await self._continue([row for row in rows if abs(now - row.updated_at) > self._sweep_seconds])
+        kind, age = self.process.kind, self._sweep_seconds if age is None else age
+        rows = [row for row in rows if queue or row.source not in ("", "id") or row.pins.get("door") == kind]
+        rows = [row for row in rows if not (row.source.startswith(PREFIX) and row.status is Status.PENDING)]
+        await self._continue([row for row in rows if abs(now - row.updated_at) > age])
 
     async def prune(self, now: float) -> None:
         """Remove runs that ended long ago, as the settings say. Imported runs stay."""

@@ -34,6 +34,7 @@ from quire.errors import (
     CannotStart,
     Fenced,
     LimitReached,
+    PriceUnknown,
     QuireError,
     Refused,
     RunBusy,
@@ -52,7 +53,7 @@ from quire.runs.spending import admission
 from quire.runs.stored import store_place
 from quire.source import Source, relative_to_here
 from quire.stores import is_server
-from quire.stores.occurrences import EnabledTrigger, Occurrence, Start
+from quire.stores.occurrences import PREFIX, EnabledTrigger, Occurrence, Start
 from quire.trust.seal import same, user_seal
 from quire.values import encode, fingerprint
 from quire.wording import did_you_mean, nearest
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from quire.values import Value
     from quire.workspace.settings import Settings, TriggerSettings
 
-PREFIX = "trigger:"
 MOST_CAUGHT_UP = 100
 MOST_WAITING = 20
 """Runs that wait for people before a trigger starts no more."""
@@ -193,7 +193,8 @@ class Triggers:
     def __init__(self, runtime: Runtime, report: Callable[[str], None] = lambda line: None, door: str = "") -> None:
         self._runtime, self._store, self._report, self._door = runtime, runtime.store, report, door
         self._seal = user_seal(runtime.settings.user, runtime.environ)
-        self._failed: set[str] = set()
+        self._failed: dict[str, str] = {}
+        """The last failures, by trigger and by run."""
 
     @property
     def settings(self) -> Settings:
@@ -301,7 +302,6 @@ class Triggers:
             door=self._door,
             accepted=accepted,
             source=source_of(name),
-            lane="" if trigger.overlap == "allow" else source_of(name),
         )
 
     async def fire(
@@ -317,13 +317,12 @@ class Triggers:
         try:
             inputs = inputs_of(trigger, {"due": time_text(due, trigger.zone), **(facts or {})})
             if inputs is not None:
-                document, consent = self._document(name, trigger), msgspec.json.decode(row.authority, type=Consent)
-                await asyncio.to_thread(_require_covered, self.settings, document, consent)
+                document, consent = await self._covered(row, trigger)
                 options = self._options(name, trigger, consent.accepted)
                 new = await self._runtime.prepared(document, inputs, options)
                 admission(self._runtime, new, trigger.day_budget)
                 state, reason = "started", ""
-        except (Refused, BadDocument, BadInputs, LimitReached) as error:
+        except (Refused, BadDocument, BadInputs, PriceUnknown, LimitReached) as error:
             new, state, reason = None, "refused", str(error)
         admit = partial(self._admit, row, trigger, new, due if moves else None)
         occurrence = Occurrence(source_of(name), key, due=due)
@@ -334,6 +333,25 @@ class Triggers:
             self._report(f"trigger {name} is refused: {reason}")
             announce_refusal(self._runtime, name, reason)
         return start, is_new
+
+    async def _covered(self, row: EnabledTrigger, trigger: TriggerSettings) -> tuple[Document, Consent]:
+        """Return the document as it is now, with what the user agreed to. Raises `Refused` if it may do more."""
+        document, consent = self._document(row.name, trigger), msgspec.json.decode(row.authority, type=Consent)
+        await asyncio.to_thread(_require_covered, self.settings, document, consent)
+        return document, consent
+
+    async def problems(self) -> dict[str, str]:
+        """Return for each enabled trigger why it would start nothing now; an empty text if it would."""
+        problems = dict[str, str]()
+        for name, (row, trigger, why) in (await self.rows()).items():
+            problems[name] = why
+            if trigger is not None and not why:
+                try:
+                    _, consent = await self._covered(row, trigger)
+                    problems[name] = "\n".join((await self.propose(name, consent.accepted)).problems)
+                except QuireError as error:
+                    problems[name] = str(error)
+        return problems
 
     def _admit(
         self, row: EnabledTrigger, of: TriggerSettings, new: NewRun | None, due: float | None, sql: type[Statements]
@@ -356,18 +374,18 @@ class Triggers:
         return (yield from money(sql)) if money is not None else ""
 
     async def tick(self, now: float, drive: Callable[[str], Awaitable[object]]) -> list[str]:
-        """Settle all due times, and drive the runs that have just started, or, where they may not overlap, the oldest
-        that waits while none is under way. Return them."""
-        runs: list[str] = []
-        for row, trigger, why in (await self.rows()).values():
+        """Settle all due times, and drive the pending runs of triggers: where they may not overlap, the oldest while
+        none is under way. Return them."""
+        runs, rows = list[str](), await self.rows()
+        for row, trigger, why in rows.values():
             if trigger is not None and not why:
-                await self._tried(row.name, self._settle(row, trigger, now, runs))
-        lanes: dict[str, list[tuple[str, str]]] = {}
-        for lane, run, status in await self._store.under_way():
-            lanes.setdefault(lane, []).append((run, status))
-        for lane, waits in lanes.items():
-            if lane.startswith(PREFIX) and all(status == "pending" for _, status in waits):
-                runs.append(waits[0][0])
+                await self._tried(row.name, self._settle(row, trigger, now))
+        for source, waits in itertools.groupby(await self._store.under_way(), lambda each: each[0]):
+            _, trigger, _ = rows.get(source.removeprefix(PREFIX), (None, None, ""))
+            states = {run: status for _, run, status in waits}
+            pending = [run for run, status in states.items() if status == "pending"]
+            overlaps = trigger is not None and trigger.overlap == "allow"
+            runs += pending if overlaps else pending[:1] if len(pending) == len(states) else []
         for run in runs:
             await self._tried(run, drive(run))
         return runs
@@ -376,16 +394,16 @@ class Triggers:
         """Report the first failure of a trigger or a run. The next tick tries it again."""
         try:
             await work
-            self._failed.discard(name)
+            self._failed.pop(name, None)
         except (RunBusy, Fenced):
             return
         except QuireError as error:
             if name not in self._failed:
                 self._report(f"{name} has failed, and is tried again: {error}")
-            self._failed.add(name)
+            self._failed[name] = str(error)
 
-    async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float, runs: list[str]) -> None:
-        """Settle the due times of one trigger, and add the runs that need not wait for others."""
+    async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float) -> None:
+        """Settle the due times of one trigger."""
         if row.cursor > now + ON_TIME:  # the clock was wrong; claims stay
             return await self._store.move_trigger(row.name, row.cursor, now)
         missed, times = look(trigger, row.cursor, now)
@@ -393,11 +411,10 @@ class Triggers:
             first, until = missed
             occurrence = Occurrence(source_of(row.name), f"{time_text(first)}..{time_text(until)}", due=first)
             admit = partial(self._admit, row, trigger, None, until)
-            reason = "nothing started them in time"
+            reason = ": ".join(filter(None, ("nothing started them in time", self._failed.get(row.name))))
             await self._store.start_once(None, occurrence, admit, state="missed", reason=reason)
         for time in times:
-            start, is_new = await self.fire(row.name, time_text(time), due=time, moves=True)
-            runs += [start.run] if is_new and start.run and trigger.overlap == "allow" else []
+            await self.fire(row.name, time_text(time), due=time, moves=True)
 
 
 def _digest(trigger: TriggerSettings, authority: str) -> str:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from quire.errors import CannotStart, Refused
+from quire.python_process import is_alive
 from quire.trust.private_files import read_private, write_new
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def running_address(settings: Settings) -> str:
 def _running(settings: Settings) -> tuple[str, object]:
     noted = _noted(settings) if file_of(settings, ".json").exists() else {}
     process, url = noted.get("process"), noted.get("url")
-    if not isinstance(process, int) or not isinstance(url, str) or not _is_alive(process):
+    if not isinstance(process, int) or not isinstance(url, str) or not is_alive(process):
         raise CannotStart("no server of this workspace runs: quire serve starts one")
     return url, noted.get("token")
 
@@ -198,16 +199,6 @@ def _noted(settings: Settings) -> dict[str, object]:
     except ValueError:
         return {}
     return noted if isinstance(noted, dict) else {}
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # It runs as another user.
-    return True
 
 
 def file_of(settings: Settings, suffix: str) -> Path:

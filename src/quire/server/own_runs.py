@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 MOST_RUNS = 2000
-MOST_TAKEN_OVER = 8
 SECONDS_TO_REST = 10.0
 
 
@@ -102,7 +101,10 @@ class OwnRuns:
         goes_on: bool = False,
     ) -> OwnRun:
         """Drive a run. Returns once the run is owned; raises the `QuireError` that kept it from being driven."""
-        self._require_room()
+        if self._closed:
+            raise Problem.of("too-many", "the server is stopping")
+        if len(self._runs) >= MOST_RUNS:
+            raise Problem.of("too-many", f"{len(self._runs)} runs are under way, and no more than {MOST_RUNS} may be")
         if run in self._runs:
             raise RunBusy(f"run {run} is being driven by this server already")
         own = self._runs[run] = OwnRun(run, goes_on)
@@ -112,12 +114,6 @@ class OwnRuns:
         if own.error is not None:
             raise own.error
         return own
-
-    def _require_room(self) -> None:
-        if self._closed:
-            raise Problem.of("too-many", "the server is stopping")
-        if len(self._runs) >= MOST_RUNS:
-            raise Problem.of("too-many", f"{len(self._runs)} runs are under way, and no more than {MOST_RUNS} may be")
 
     async def _drive(self, own: OwnRun, given: Given, overrides: Mapping[str, Value]) -> DriveResult | None:
         try:
@@ -176,22 +172,6 @@ class OwnRuns:
         if self._leaving.is_set():
             self._hurrying.set()
         self._leaving.set()
-
-    async def take_over(self, door: Callable[[], Awaitable[list[str]]]) -> None:
-        """Continue the runs that a killed server has left, a few at a time."""
-        under_way: set[asyncio.Task[DriveResult | None]] = set()
-        for run in await door():
-            if len(under_way) >= MOST_TAKEN_OVER:
-                _, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-            try:
-                own = await self.go_on(run)
-            except (RunBusy, Fenced):
-                continue
-            except (QuireError, Problem) as error:
-                self._report(f"run {run} was left by the last server, and cannot continue: {error}")
-                continue
-            if own.task is not None:
-                under_way.add(own.task)
 
     async def close(self) -> None:
         """Bring all runs to rest at their next boundary, or at once after some seconds."""

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.engine.records import Status
 from quire.operations.host import Caller
 from quire.operations.problems import Problem
 from quire.operations.shelf import Shelf
 from quire.runs.live_views import LiveViews
-from quire.runs.pins import PinnedState
 from quire.runs.ticker import Ticker
 from quire.server.handlers.language_sessions import LanguageSessions
 from quire.server.hub import Changes, Hub
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 ANSWERED_BY = "web"
 DOOR = "serve"
 """The mark of runs that a server has started, in their pins."""
-MOST_LEFT = 1000
 LOG_LINES = 200
 
 
@@ -121,7 +118,7 @@ class Site:
             asyncio.create_task(self.hub.watch()),
             # A large workspace takes seconds to read; the first list should not wait for that.
             asyncio.create_task(asyncio.to_thread(self.shelf.all)),
-            asyncio.create_task(self.runs.take_over(self._left_behind)),
+            asyncio.create_task(self.ticker.sweep(time.time(), age=0.0)),
         ]
         ticking = asyncio.create_task(self.ticker.run())
         if self.webhooks is not None:
@@ -153,12 +150,3 @@ class Site:
     async def _continue(self, run: str) -> None:
         with contextlib.suppress(Problem):  # no room is left, or the server is stopping
             await self.runs.go_on(run)
-
-    async def _left_behind(self) -> list[str]:
-        """Return the runs that the last server brought to rest, and those that it left when it was killed."""
-        store = self.runtime.store
-        rows = list(await store.named(await store.due(time.time())))
-        for status in (Status.PENDING, Status.INTERRUPTED):
-            rows += await store.list(status=status, limit=MOST_LEFT)
-        own = [row for row in rows if PinnedState.of(row.pins).door == DOOR]
-        return [row.id for row in sorted(own, key=lambda row: row.created_at)]

@@ -10,6 +10,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from quire.python_process import is_alive
+
+PREFIX = "trigger:"
+"""Begins the source of a trigger's occurrences and runs."""
 SEEN_SECONDS = 15.0
 """A process whose report is older counts as gone."""
 
@@ -73,5 +77,7 @@ class Process(Struct, frozen=True):
     reason: str = ""
 
     def is_recent(self, now: float) -> bool:
-        """Tell by the clocks whether the process has reported itself just now."""
-        return abs(now - self.seen_at) <= SEEN_SECONDS
+        """Tell by the clocks whether the process has reported itself just now, and on its own host whether it lives."""
+        from socket import gethostname
+
+        return abs(now - self.seen_at) <= SEEN_SECONDS and (self.host != gethostname() or is_alive(self.pid))

@@ -12,11 +12,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from quire.engine.records import PARKED, Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
 from quire.errors import BrokenSeal, StoreError
-from quire.stores.occurrences import Process, Start
 from quire.stores.seals import seal_answer, seal_letter
 from quire.subject import subject_of
 from quire.values import decode
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 Row: TypeAlias = tuple[Any, ...]
 """A row from the database, whose columns have no static type. Rows do not leave this folder."""
 
@@ -76,7 +77,7 @@ RUN_COLUMNS = f"""
     coalesce(t.total_input, 0), coalesce(t.total_output, 0),
     CASE WHEN t.written_at IS NULL THEN 0.0 ELSE t.total_cost END,
     r.failure_kind, r.failure_message, r.ended_by, r.epoch,
-    {PINS}, r.subject, r.name, r.note, r.seen_at, r.source, r.lane, r.wake_at, r.process
+    {PINS}, r.subject, r.name, r.note, r.seen_at, r.source, r.wake_at, r.process
 """
 
 
@@ -88,8 +89,8 @@ _pins = functools.lru_cache(maxsize=8)(decode)
 def run_row(row: Row) -> RunRow:
     """Decode a run as stored. The store derives the current status from time and locks."""
     _check_texts(*row[:6])
-    _check_texts(*(text or "" for text in (*row[17:20], *row[21:23], row[24])))
-    _check_numbers(*row[6:12], row[15], row[20], row[23])
+    _check_texts(*(text or "" for text in (*row[17:20], row[21], row[23])))
+    _check_numbers(*row[6:12], row[15], row[20], row[22])
     pins = _pins(row[16])
     if not isinstance(pins, dict):
         raise TypeError(pins)
@@ -116,25 +117,17 @@ def run_row(row: Row) -> RunRow:
         note=row[19],
         seen_at=row[20],
         source=row[21] or "",
-        lane=row[22] or "",
-        wake_at=row[23],
-        process=row[24] or "",
+        wake_at=row[22],
+        process=row[23] or "",
         parked=row[13] or "" if row[12] == PARKED else "",
     )
 
 
 @_checked
-def start_row(row: Row) -> Start:
-    _check_texts(*row[:3], *row[5:])
-    _check_numbers(*row[3:5])
-    return Start(*row)
-
-
-@_checked
-def process(row: Row) -> Process:
-    _check_texts(*row[:3], *row[4:6], *row[10:])
-    _check_numbers(row[3], *row[6:10])
-    return Process(*row)
+def of_struct(kind: type[S], row: Row) -> S:
+    """Decode a row whose columns are the fields of a struct."""
+    _check_numbers(*(value for value in row if not isinstance(value, str)))
+    return convert(dict(zip(kind.__struct_fields__, row, strict=True)), kind)
 
 
 @_checked

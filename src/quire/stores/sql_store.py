@@ -13,7 +13,7 @@ from operator import attrgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from quire.engine.records import (
     Answer,
@@ -30,13 +30,13 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
-from quire.stores.occurrences import EnabledTrigger, Start
+from quire.stores.occurrences import EnabledTrigger, Process, Start
 from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, Sort, cursor
 from quire.values import clean
 
 if TYPE_CHECKING:
     from quire.stores.contract import History, KeptReply
-    from quire.stores.occurrences import Occurrence, Process, StartState
+    from quire.stores.occurrences import Occurrence, StartState
     from quire.stores.rows import OwnedRun
     from quire.stores.statements import Statements
     from quire.stores.transactions import Admit, Steps, Transactions
@@ -152,18 +152,17 @@ class SqlStore(ABC):
 
     async def starts(self, source: str = "", state: str = "", limit: int = 100) -> Sequence[Start]:
         rows = await self._rows(self._sql.STARTS, (source, source, state, state, limit))
-        return [row_decoder.start_row(row) for row in rows]
+        return [row_decoder.of_struct(Start, row) for row in rows]
 
     async def start_of(self, occurrence: Occurrence) -> Start | None:
         rows = await self._rows(self._sql.CLAIMED, (clean(occurrence.source), clean(occurrence.key)))
-        return row_decoder.start_row(rows[0]) if rows else None
+        return row_decoder.of_struct(Start, rows[0]) if rows else None
 
     async def triggers(self) -> Sequence[EnabledTrigger]:
-        return [EnabledTrigger(*row) for row in await self._rows(self._sql.TRIGGERS)]
+        return [row_decoder.of_struct(EnabledTrigger, row) for row in await self._rows(self._sql.TRIGGERS)]
 
     async def enable(self, trigger: EnabledTrigger) -> None:
-        row = tuple(getattr(trigger, name) for name in trigger.__struct_fields__)
-        await self._transact(lambda again: self._transactions.change("PUT_TRIGGER", row))
+        await self._transact(lambda again: self._transactions.change("PUT_TRIGGER", astuple(trigger)))
 
     async def disable(self, name: str) -> None:
         await self._transact(lambda again: self._transactions.change("DROP_TRIGGER", (name,)))
@@ -172,17 +171,17 @@ class SqlStore(ABC):
         await self._transact(lambda again: self._transactions.change("MOVE_TRIGGER", (to, name, cursor)))
 
     async def under_way(self) -> Sequence[tuple[str, str, str]]:
-        return [(lane, run, status) for lane, run, status in await self._rows(self._sql.UNDER_WAY)]
+        return [(source, run, status) for source, run, status in await self._rows(self._sql.UNDER_WAY)]
 
     async def beat(self, process: Process) -> None:
         self.process = process.id
         await self._transact(lambda again: self._transactions.beat(process))
 
     async def leave(self, process: str) -> None:
-        await self._transact(lambda again: self._transactions.leave(process))
+        await self._transact(lambda again: self._transactions.change("DROP_PROCESSES", (process, 0.0)))
 
     async def processes(self) -> Sequence[Process]:
-        return [row_decoder.process(row) for row in await self._rows(self._sql.PROCESSES)]
+        return [row_decoder.of_struct(Process, row) for row in await self._rows(self._sql.PROCESSES)]
 
     async def due(self, now: float) -> Sequence[str]:
         return [row_decoder.readable_id(run) for (run,) in await self._rows(self._sql.DUE, (now,))]

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from quire.stores.occurrences import EnabledTrigger, Process, Start
 from quire.stores.row_decoder import QUESTION_COLUMNS
 
+_Row = type[Start] | type[EnabledTrigger] | type[Process]
 _NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
 _OF_OPEN = """
     FROM questions q CROSS JOIN runs r
@@ -44,6 +46,22 @@ COSTS = """
 """
 """The cost of ended runs, and the most that the others may cost. Takes the time as of which waits have expired."""
 PERIOD = "WHERE r.created_at >= ? AND (? = '' OR r.source = ?)"
+
+
+def _select(table: str, row: _Row) -> str:
+    return f"SELECT {', '.join(row.__struct_fields__)} FROM {table}"
+
+
+def _insert(table: str, row: _Row) -> str:
+    names = row.__struct_fields__
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+
+
+def _put(table: str, row: _Row) -> str:
+    """Write a row whose key is the first column, also over an earlier one."""
+    key, *others = row.__struct_fields__
+    changes = ", ".join(f"{name} = excluded.{name}" for name in others)
+    return f"{_insert(table, row)} ON CONFLICT ({key}) DO UPDATE SET {changes}"
 
 
 class Statements(ABC):
@@ -92,11 +110,9 @@ class Statements(ABC):
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
     NEW_RUN = """
-        INSERT INTO runs (
-            id, title, format, document, created_at, updated_at, subject, name, note, until, source, lane,
-            reserved
-        )
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+        INSERT INTO runs
+            (id, title, format, document, created_at, updated_at, subject, name, note, until, source, reserved)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
     """
     """Inserts a run and answers with its number; with nothing if the id is taken."""
     RECENT_PINS = """
@@ -197,24 +213,15 @@ class Statements(ABC):
     KEEP_REPLY = "UPDATE http_replies SET reply = ? WHERE key = ? AND claim = ?"
     DROP_KEY = "DELETE FROM http_replies WHERE key = ? AND claim = ?"
 
-    CLAIM = """
-        INSERT INTO starts (source, key, request, due, at, state, reason, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (source, key) DO NOTHING
-    """
-    CLAIMED = "SELECT source, key, request, due, at, state, reason, run FROM starts WHERE source = ? AND key = ?"
+    CLAIM = f"{_insert('starts', Start)} ON CONFLICT (source, key) DO NOTHING"
+    CLAIMED = f"{_select('starts', Start)} WHERE source = ? AND key = ?"
     SET_CLAIM = "UPDATE starts SET state = ?, reason = ?, run = ? WHERE source = ? AND key = ?"
-    STARTS = """
-        SELECT source, key, request, due, at, state, reason, run FROM starts
-        WHERE (? = '' OR source = ?) AND (? = '' OR state = ?) ORDER BY at DESC, key DESC LIMIT ?
+    STARTS = f"""
+        {_select("starts", Start)} WHERE (? = '' OR source = ?) AND (? = '' OR state = ?)
+        ORDER BY at DESC, key DESC LIMIT ?
     """
-    TRIGGERS = "SELECT name, digest, authority, cursor, enabled_at, enabled_by, seal FROM triggers ORDER BY name"
-    PUT_TRIGGER = """
-        INSERT INTO triggers (name, digest, authority, cursor, enabled_at, enabled_by, seal)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, authority = excluded.authority,
-            cursor = excluded.cursor, enabled_at = excluded.enabled_at, enabled_by = excluded.enabled_by,
-            seal = excluded.seal
-    """
+    TRIGGERS = f"{_select('triggers', EnabledTrigger)} ORDER BY name"
+    PUT_TRIGGER = _put("triggers", EnabledTrigger)
     DROP_TRIGGER = "DELETE FROM triggers WHERE name = ?"
     HELD_TRIGGER = "SELECT seal, cursor FROM triggers WHERE name = ?"
     """The row does not change until the transaction ends."""
@@ -227,21 +234,12 @@ class Statements(ABC):
         ORDER BY created_at, n
     """
     UNDER_WAY = """
-        SELECT lane, id, status FROM runs WHERE lane IS NOT NULL AND status IN ('pending', 'running')
-        ORDER BY lane, created_at, n
+        SELECT source, id, status FROM runs
+        WHERE source >= 'trigger:' AND source < 'trigger;' AND status IN ('pending', 'running')
+        ORDER BY source, created_at, n
     """
-    PUT_PROCESS = """
-        INSERT INTO processes (
-            id, kind, host, pid, version, queue, started_at, seen_at, slots, driving, state, reason
-        )
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, slots = excluded.slots,
-            driving = excluded.driving, state = excluded.state, reason = excluded.reason
-    """
-    PROCESSES = """
-        SELECT id, kind, host, pid, version, queue, started_at, seen_at, slots, driving, state, reason FROM processes
-        ORDER BY started_at, id
-    """
+    PUT_PROCESS = _put("processes", Process)
+    PROCESSES = f"{_select('processes', Process)} ORDER BY started_at, id"
     DROP_PROCESSES = "DELETE FROM processes WHERE id = ? OR seen_at < ?"
     DUE = "SELECT id FROM runs WHERE wake_at <= ? AND status = 'paused' ORDER BY wake_at, id"
 
@@ -277,7 +275,7 @@ def operation_tables(
     """Return the migration that adds claims of occurrences, enabled triggers, live processes, and copies of sealed pins
     for queries, with the names and types of a database."""
     runs = f"{prefix}runs"
-    added = f"source {name}", f"lane {name}", f"wake_at {real}", f"reserved {real}", "process TEXT"
+    added = f"source {name}", f"wake_at {real}", f"reserved {real}", "process TEXT"
     return (
         f"""
         CREATE TABLE {prefix}starts (
@@ -301,7 +299,6 @@ def operation_tables(
         """,
         *(f"ALTER TABLE {runs} ADD COLUMN {column}" for column in added),
         f"CREATE INDEX {runs}_to_wake ON {runs} (wake_at) WHERE wake_at IS NOT NULL",
-        f"CREATE INDEX {runs}_by_lane ON {runs} (lane, status) WHERE lane IS NOT NULL",
         f"CREATE INDEX {runs}_by_source ON {runs} (source, created_at) WHERE source IS NOT NULL",
         f"CREATE INDEX {runs}_that_wait ON {runs} (expires_at) WHERE status IN ('paused', 'awaiting_input')",
     )

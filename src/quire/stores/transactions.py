@@ -13,11 +13,12 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, Status
 from quire.errors import BrokenSeal, LimitReached, StoreError
 from quire.stores import contract, row_decoder, rows
+from quire.stores.occurrences import Start
 from quire.stores.row_decoder import Row
 from quire.stores.rows import Blobs, Cells, Encoded, JournalEnd, OwnedRun, encode_batch
 from quire.stores.seals import (
@@ -35,7 +36,7 @@ from quire.values import clean, encode, sha256
 
 if TYPE_CHECKING:
     from quire.stores.contract import History, KeptReply
-    from quire.stores.occurrences import Process, Start
+    from quire.stores.occurrences import Process
     from quire.stores.statements import Statements
     from quire.trust.seal import Seal
 
@@ -105,8 +106,7 @@ def encode_run(run: NewRun, seal: Seal, history: History | None = None) -> Encod
         blobs.rows.append((digest, text))
     labels = [None if text is None else clean(text) for text in (run.subject or None, run.name, run.note)]
     until = str(run.pins.get("until") or "") or None
-    source, lane = (clean(text) or None for text in (run.source, run.lane))
-    copies = (until, source, lane, run.reserved)
+    copies = (until, clean(run.source) or None, run.reserved)
     columns = (run.id, title, run.format, document, run.created_at, run.created_at, *labels, *copies)
     return EncodedRun(columns, pins, blobs.rows, history, _encode_history(run.id, history, seal))
 
@@ -137,9 +137,9 @@ class Transactions:
         `admit` may refuse: then the claim is kept as skipped, with its reason, and nothing is created.
         """
         sql, place = self._sql, (claim.source, claim.key)
-        if not (yield sql.CLAIM, tuple(getattr(claim, name) for name in claim.__struct_fields__)):
+        if not (yield sql.CLAIM, astuple(claim)):
             (earlier,) = yield sql.CLAIMED, place
-            start = row_decoder.start_row(earlier)
+            start = row_decoder.of_struct(Start, earlier)
             return start, again and start.at == claim.at and start.run in (claim.run, "")
         reason = (yield from admit(sql)) if admit is not None else ""
         if reason and claim.source == "id":
@@ -192,11 +192,8 @@ class Transactions:
 
     def beat(self, process: Process) -> Steps[None]:
         """Report a process, and forget those that were not seen for an hour."""
-        yield self._sql.PUT_PROCESS, tuple(getattr(process, name) for name in process.__struct_fields__)
+        yield self._sql.PUT_PROCESS, astuple(process)
         yield self._sql.DROP_PROCESSES, ("", process.seen_at - contract.PROCESS_SECONDS)
-
-    def leave(self, process: str) -> Steps[None]:
-        yield self._sql.DROP_PROCESSES, (process, 0.0)
 
     def acquire(
         self, run: str, after: int | None, process: str = ""

@@ -1,5 +1,5 @@
 """Metrics in the text format of Prometheus: gauges from the store, and totals and times of what this process has done.
-They name documents, models, sources and lanes, and hold no content."""
+They name documents, models and sources, and hold no content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BOUNDS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600)
 _TABLE = {
     "quire_store_up": ("gauge", "", "1 if the store can be read; else all that is read from it is missing."),
     "quire_runs": ("gauge", "status", "Stored runs, each status counted up to 10001."),
-    "quire_lane_runs": ("gauge", "lane status", "Pending and running runs that may not overlap."),
+    "quire_trigger_runs": ("gauge", "source status", "Pending and running runs of triggers."),
     "quire_oldest_pending_run_seconds": ("gauge", "", "Age of the oldest run that has not begun."),
     "quire_open_questions": ("gauge", "", "Questions that wait for people, counted up to 1001."),
     "quire_oldest_question_seconds": ("gauge", "", "Age of the oldest open question."),
@@ -95,8 +95,8 @@ class Metrics:
         self._add(gauges, now - pending if pending else 0, "quire_oldest_pending_run_seconds")
         for status, runs in (await store.counts(RunFilters(tries=True))).items():
             self._add(gauges, runs, "quire_runs", status)
-        for lane, _, state in await store.under_way():
-            self._add(gauges, 1, "quire_lane_runs", lane, state)
+        for source, _, state in await store.under_way():
+            self._add(gauges, 1, "quire_trigger_runs", source, state)
         for process in await store.processes():
             if process.is_recent(now):
                 self._add(gauges, 1, "quire_processes", process.kind, process.state)

@@ -39,7 +39,7 @@ from quire.operations.problems import Problem
 from quire.operations.questions import listed, rows_of
 from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
-from quire.runs.doctor import examine
+from quire.runs.doctor import examine, examine_triggers
 from quire.stores.contract import MOST_QUESTIONS
 from quire.stores.run_pages import RunFilters
 from quire.telemetry.metrics import MEDIA
@@ -234,6 +234,7 @@ async def _letters(site: Site, most: int) -> list[Value]:
 async def doctor(host: Host, given: Input) -> Value:
     workspace, environ = host.runtime.settings.workspace, host.runtime.environ
     findings = await asyncio.to_thread(lambda: list(examine(workspace, environ)))
+    findings += await examine_triggers(host.runtime) if host.runtime.settings.triggers else []
     return {"items": [finding.data() for finding in findings], "next": None, "command": "quire doctor"}
 
 

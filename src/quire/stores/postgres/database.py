@@ -27,7 +27,14 @@ from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from quire.errors import StoreError, StoreFull
-from quire.stores.postgres.statements import HAS_TABLES, MIGRATIONS, Connection, PostgresStatements, migrate
+from quire.stores.postgres.statements import (
+    HAS_TABLES,
+    MIGRATIONS,
+    Connection,
+    PostgresStatements,
+    checked_version,
+    migrate,
+)
 
 _AWAY = ("08", "57")
 """The classes of codes for a broken connection and for a server that is stopping, starting or was told to interrupt."""
@@ -205,11 +212,24 @@ class Server:
         self._room = asyncio.Semaphore(_READERS)
 
     async def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query. Tables of the schema before this one are read as they are."""
+
         async def read(connection: Connection, again: bool) -> list[tuple[Any, ...]]:
-            cursor = await connection.execute(sql, parameters)
+            try:
+                whole = sql if self._met else PostgresStatements.of_schema_before(sql)
+                cursor = await connection.execute(whole, parameters)
+            except psycopg.errors.UndefinedTable:
+                if self._met:
+                    raise
+                return []
             return await cursor.fetchall() if cursor.description else []
 
-        return await self._patiently(self._reader, read)
+        return await self._patiently(self._reader, read, looks=True)
+
+    async def is_current(self) -> bool:
+        """Tell whether the tables have the schema of now. Creates those of an empty database."""
+        await self.rows("SELECT 1")
+        return self._met
 
     async def transaction(self, work: Work[T]) -> T:
         """Run the work as one transaction on a connection that holds no locks."""
@@ -237,11 +257,18 @@ class Server:
                 await _close(connection)
         self._idle.clear()
 
-    async def _patiently(self, borrowed: Callable[[], AbstractAsyncContextManager[Connection]], work: Work[T]) -> T:
+    async def _patiently(
+        self, borrowed: Callable[[], AbstractAsyncContextManager[Connection]], work: Work[T], *, looks: bool = False
+    ) -> T:
         deadline, again, tries = 0.0, False, 0
         while True:
             try:
                 async with borrowed() as connection:
+                    if not self._met and not (
+                        looks and await checked_version(connection, self.place) == len(MIGRATIONS) - 1
+                    ):
+                        await migrate(connection, self.place)
+                        self._met = True
                     return await work(connection, again)
             except psycopg.Error as error:
                 now = time.monotonic()
@@ -314,12 +341,9 @@ class Server:
         try:
             adapt_text(connection)
             await connection.execute(_SESSION, (self._commit,))
-            if not self._met:
-                await migrate(connection, self.place)
         except BaseException:
             await _close(connection)
             raise
-        self._met = True
         return connection
 
     def _same_loop(self) -> None:

@@ -201,6 +201,14 @@ class PostgresStatements(Statements):
         return _TABLE.sub(r"\1 quire_\2", sql).replace("?", "%s")
 
     @staticmethod
+    def of_schema_before(sql: str) -> str:
+        """Return a query for tables that lack the columns of the last migration."""
+        added = re.findall(r"ADD COLUMN (\w+) (.+)", "\n".join(MIGRATIONS[-1]))
+        missing = ", ".join(f"NULL::{type} AS {name}" for name, type in added)
+        runs = f"WITH quire_runs AS NOT MATERIALIZED (SELECT *, {missing} FROM quire_runs)"
+        return f"{runs}, {sql.lstrip()[5:]}" if sql.lstrip().startswith("WITH ") else f"{runs} {sql}"
+
+    @staticmethod
     def body(text: str) -> bytes:
         return text.encode()
 
@@ -350,12 +358,12 @@ MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTT
 
 async def migrate(connection: Connection, place: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Migrate the tables to the version of this program. Raises `StoreError` if a newer program has written them."""
-    if await _checked_version(connection, place, migrations) == len(migrations):
+    if await checked_version(connection, place, migrations) == len(migrations):
         return
     async with connection.transaction():
         await connection.execute(_LOCK)
         # Another process may have migrated between the check above and the lock.
-        version = await _checked_version(connection, place, migrations)
+        version = await checked_version(connection, place, migrations)
         if version == len(migrations):
             return
         for migration in migrations[version:]:
@@ -366,7 +374,8 @@ async def migrate(connection: Connection, place: str, migrations: Sequence[Migra
         await connection.execute("INSERT INTO quire_schema VALUES (%s)", (len(migrations),))
 
 
-async def _checked_version(connection: Connection, place: str, migrations: Sequence[Migration]) -> int:
+async def checked_version(connection: Connection, place: str, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Return the version of the tables; 0 without any. Raises `StoreError` if a newer program has written them."""
     if await (await connection.execute(HAS_TABLES)).fetchone() is None:
         return 0
     row = await (await connection.execute("SELECT version FROM quire_schema")).fetchone()

@@ -32,6 +32,7 @@ from quire.trust.seal import PUBLIC_SEAL, Seal
 
 if TYPE_CHECKING:
     from quire.engine.records import Batch, Lease, WriteResult
+    from quire.stores.occurrences import Process
     from quire.stores.postgres.statements import Connection
     from quire.stores.rows import OwnedRun
     from quire.stores.run_pages import Condition
@@ -85,6 +86,10 @@ class PostgresStore(SqlStore):
             return False
         await self._rows(PostgresStatements.EVICT, (run, epoch))
         return bool(await self._rows(PostgresStatements.AT_EPOCH, (run, epoch)))
+
+    async def beat(self, process: Process) -> None:
+        if await self._server.is_current():  # a report alone migrates nothing
+            await super().beat(process)
 
     async def foreign_writes(self) -> int | None:
         return None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import secrets
@@ -178,7 +179,9 @@ def keep_older(path: Path, version: int) -> None:
     """Copy a file beside itself before it is migrated: the program that wrote it cannot read it afterwards. The
     connection that holds the lock for the migration could not copy it."""
     with contextlib.closing(sqlite3.connect(path)) as source:
-        copy_file(source, path, path.with_name(f"{path.name}.schema{version}"), replaces=True)
+        kept = path.with_name(f"{path.name}.schema{version}")
+        copy_file(source, path, kept, replaces=True)
+    logging.getLogger("quire").warning("%s is of an older Quire and is migrated now; a copy is kept: %s", path, kept)
 
 
 class OlderCopy:

@@ -22,18 +22,6 @@ from quire.stores.sqlite.writer import OwnerLocks
 from quire.trust.seal import Seal
 
 PLACE = Path("the memory of this process")
-_TABLES = (
-    "runs",
-    "pins",
-    "blobs",
-    "journal",
-    "questions",
-    "letters",
-    "http_replies",
-    "starts",
-    "triggers",
-    "processes",
-)
 _FREE: list[sqlite3.Connection] = []
 """Empty databases. Making the tables, or preparing all statements for a copy of them, takes as long as a small run, so
 a database is used again."""
@@ -54,7 +42,8 @@ class Memory:
     def close(self) -> None:
         """Forget everything. The stores of this memory are closed with it."""
         if self.connection is not None:
-            for table in _TABLES:
+            tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            for (table,) in self.connection.execute(tables).fetchall():
                 self.connection.execute(f"DELETE FROM {table}")  # noqa: S608  # a name of ours
             _FREE.append(self.connection)
             self.connection = None
