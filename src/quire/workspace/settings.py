@@ -218,12 +218,33 @@ TRIGGER_WORDS = {
 }
 
 
+class HookSecret(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The way in which deliveries of a webhook are signed. The secret is named here, never held."""
+
+    scheme: Literal["standard", "github", "stripe", "hmac"]
+    secret_env: str = ""
+    secret_file: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.secret_env) == bool(self.secret_file) or self.secret_file[:1] not in ("", "/", "~"):
+            raise ValueError("it needs either secret_env or secret_file")
+
+
 class TriggerSettings(Struct, frozen=True, omit_defaults=True):
     """A table `[triggers.NAME]`, with exactly one source. Nothing starts until the user enables it as it is."""
 
     run: str = ""
     cron: str = ""
     every: float | None = None
+    webhook: tuple[HookSecret, ...] = ()
+    """Any of them opens the door: there are two while a secret is replaced."""
+    key: str = ""
+    """The expression that tells deliveries apart; empty for that of the scheme."""
+    rate: int = 60
+    """Deliveries a minute."""
+    files: str = ""
+    existing: bool = False
+    """True to start runs for the files that are there when the trigger is enabled."""
     zone: str = "UTC"
     inputs: Mapping[str, object] = field(default_factory=dict)
     """Values, or `{"expr": TEXT}`."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from msgspec import Struct, convert, field
+from msgspec import Struct, ValidationError, convert, field
 from msgspec.structs import replace
 
 from quire.models.choose import as_spec
@@ -25,6 +25,7 @@ from quire.workspace.settings import (
     WEBHOOK_TEXTS,
     BudgetSettings,
     ClusterSettings,
+    HookSecret,
     NotifySettings,
     PipelineEntry,
     PlaybookSettings,
@@ -127,6 +128,9 @@ class Table(Struct):
         outer = self.table(key)
         return {name: outer.table(name) for name in outer.data}
 
+    def hooks(self, key: str) -> tuple[HookSecret, ...] | None:
+        return self._take(key, '{scheme = "github", secret_env = "NAME"}, or a list of such', _hooks)
+
     def all_sizes(self) -> dict[str, Size]:
         """Return every key of this table, each with a size."""
         if not self.data:
@@ -176,6 +180,13 @@ def _values(value: object) -> Mapping[str, object] | None:
     except InvalidValue:
         return None
     return value if isinstance(value, Mapping) else None
+
+
+def _hooks(value: object) -> tuple[HookSecret, ...] | None:
+    try:
+        return convert(value if isinstance(value, list) else [value], tuple[HookSecret, ...]) or None
+    except ValidationError:
+        return None
 
 
 def _amount(value: object) -> float | None:
@@ -363,7 +374,7 @@ def read_notify(table: Table) -> NotifySettings | None:
     return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
 
 
-SOURCES = ("cron", "every")
+SOURCES = ("cron", "every", "webhook", "files")
 """The keys of a trigger that say when it fires."""
 
 
@@ -375,10 +386,14 @@ def read_trigger(table: Table) -> TriggerSettings:
     if "run" not in table.data or len([key for key in SOURCES if key in table.data]) != 1:
         table.wrong(f"needs run, the document, and one of {', '.join(SOURCES)}")
     given = {
-        **{key: table.text(key) for key in ("run", "cron", "zone", "when", "model")},
+        **{key: table.text(key) for key in ("run", "cron", "files", "key", "zone", "when", "model")},
         **{key: table.duration(key) for key in ("every", "window")},
         **{key: table.amount(key) for key in ("budget", "day_budget")},
-        **{key: table.choice(key, words) for key, words in TRIGGER_WORDS.items()},
+        "overlap": "queue" if {"webhook", "files"} & table.data.keys() else None,
+        **{key: word for key, words in TRIGGER_WORDS.items() if (word := table.choice(key, words))},
+        "webhook": table.hooks("webhook"),
+        "rate": table.positive("rate"),
+        "existing": table.flag("existing", False),
         "inputs": table.values("inputs"),
         "allow": table.texts("allow"),
     }
