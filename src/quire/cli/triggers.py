@@ -33,6 +33,7 @@ _COLUMNS = {
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     words: tuple[str, ...],
     accept: tuple[str, ...],
     yes: bool,

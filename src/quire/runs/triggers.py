@@ -210,8 +210,14 @@ def key_of(expression: str, body: Value) -> str:
     return str(key) if isinstance(key, str | int) else ""
 
 
-_SAMPLES: Mapping[object, Value] = {"number": 0, "integer": 0, "boolean": False, "array": [], "object": {}}
-"""Values of inputs by their types, with which the rest is checked."""
+def _sample(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Value:
+    """Return a small value that fits a schema: with it the rest of a start is checked before there is a delivery."""
+    schema = shared.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    if schema.get("type") == "object" and "default" not in schema:
+        return {name: _sample(schema["properties"][name], shared) for name in schema.get("required", [])}
+    simple = {"number": schema.get("minimum", 0), "boolean": False, "array": []}
+    sample: Value = schema.get("default", schema.get("enum", [simple.get(schema.get("type", ""), "text")])[0])
+    return sample
 
 
 class Consent(Struct, frozen=True):
@@ -321,11 +327,8 @@ class Triggers:
             if finding.code.id not in accepted:
                 problems.append(f"{finding.code.id}: {finding.message}: --accept {finding.code.id} lets it")
         try:
-            samples = {
-                input: part.get("default", part.get("enum", [_SAMPLES.get(part.get("type"), "text")])[0])
-                for input, part in properties.items()
-                if input in outside
-            }
+            shared = schema.get("$defs", {})
+            samples = {input: _sample(properties.get(input, {}), shared) for input in outside}
             options = self._options(name, trigger, accepted)
             pins = (await self._runtime.prepared(document, {**inputs, **samples}, options)).pins
         except QuireError as error:

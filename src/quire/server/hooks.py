@@ -32,15 +32,16 @@ _NO_SECRET = os.urandom(32)
 def is_signed(scheme: str, secret: bytes, headers: Mapping[str, str], body: bytes, now: float) -> bool:
     """Tell whether a delivery is signed with a secret, and just now if its scheme signs a time."""
     at, signed, prefix = str(int(now)), body, "sha256="
-    signatures = [headers.get(_HEADERS.get(scheme, ""), "")]
-    if scheme == "stripe":
-        signatures, prefix = headers.get("stripe-signature", "").replace(" ", "").split(","), "v1="
-        at = next((part[2:] for part in signatures if part.startswith("t=")), "")
-        signed = f"{at}.".encode() + body
-    right = prefix + hmac.new(secret, signed, hashlib.sha256).hexdigest()
     if scheme == "standard":
         at, signatures = headers.get("webhook-timestamp", ""), headers.get("webhook-signature", "").split()
         right = signed_headers(secret, headers.get("webhook-id", ""), at, body)["webhook-signature"]
+    else:
+        signatures = [headers.get(_HEADERS.get(scheme, ""), "")]
+        if scheme == "stripe":
+            signatures, prefix = headers.get("stripe-signature", "").replace(" ", "").split(","), "v1="
+            at = next((part[2:] for part in signatures if part.startswith("t=")), "")
+            signed = f"{at}.".encode() + body
+        right = prefix + hmac.new(secret, signed, hashlib.sha256).hexdigest()
     same = [hmac.compare_digest(right.encode(), signature.encode()) for signature in signatures]
     return any(same) and at.isdecimal() and abs(now - float(at)) <= TOLERANCE_SECONDS
 
