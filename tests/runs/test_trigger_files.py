@@ -9,6 +9,8 @@ import pytest
 from tests.runs.trigger_place import HELLO, Place, day_of, nothing
 
 from quire.errors import Refused
+from quire.operations.host import Caller, Host
+from quire.operations.triggers import tick_triggers
 from quire.runs.triggers import Triggers
 from quire.runs.watched_files import LARGEST, MOST_TAKEN, WatchedFiles
 
@@ -71,6 +73,13 @@ async def test_a_file_starts_one_run_once_it_rests(inbox: Inbox) -> None:
     await inbox.runtime.close()
 
 
+async def test_one_tick_looks_twice_and_drives(inbox: Inbox) -> None:
+    (inbox.folder / "a.csv").write_text("1")
+    answer = await tick_triggers.run(Host(inbox.runtime, Caller()), tick_triggers.read({}))
+    assert [run["status"] for run in answer["runs"]] == ["completed"]
+    await inbox.runtime.close()
+
+
 @pytest.mark.parametrize("existing", [False, True])
 async def test_files_that_were_there(tmp_path: Path, existing: bool) -> None:
     inbox = Inbox(tmp_path, "existing = true" if existing else "")
@@ -81,7 +90,7 @@ async def test_files_that_were_there(tmp_path: Path, existing: bool) -> None:
     await inbox.look()
     assert await inbox.started() == ["inbox/a.csv", "inbox/b.csv", "inbox/new.csv"][0 if existing else 2 :]
     skipped = await inbox.runtime.store.starts(state="skipped")
-    assert [start.reason for start in skipped] == ["it was there when this was enabled"] * (0 if existing else 2)
+    assert [start.reason for start in skipped] == ["found when the trigger was enabled"] * (0 if existing else 2)
     await inbox.runtime.close()
 
 

@@ -125,7 +125,8 @@ async def list_fires(host: Host, given: ListFires) -> Value:
 async def backfill_trigger(host: Host, given: Backfill) -> Value:
     triggers = Triggers(host.runtime, host.runtime.notice, host.caller.door)
     due = await triggers.holes(given.name, given.since, given.until)
-    most = (await triggers.propose(given.name)).most or triggers.trigger(given.name).budget
+    most = (await triggers.propose(given.name)).most
+    most = triggers.trigger(given.name).budget if most is None else most
     starts = [await triggers.fire(given.name, time_text(at), due=at, late=True) for at in due if not given.dry_run]
     if starts:
         await triggers.begin(host.go_on)

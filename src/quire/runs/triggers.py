@@ -84,8 +84,6 @@ MOST_WAITING = 20
 """Runs that wait for people before a trigger starts no more."""
 ON_TIME = 60.0
 """The seconds within which an occurrence counts as on time."""
-
-
 Facts: TypeAlias = "Mapping[str, Value]"
 NO_FACTS: Facts = {}
 
@@ -294,13 +292,10 @@ class Triggers:
                 problems.append(f"cron {trigger.cron} never fires")
             if trigger.files:
                 WatchedFiles(settings, trigger.files, self._report)
+            for hook in trigger.webhook:
+                hook_secret(name, hook, self._runtime.environ)
         except QuireError as error:
             problems.append(str(error))
-        for hook in trigger.webhook:
-            try:
-                hook_secret(name, hook, self._runtime.environ)
-            except (CannotStart, Refused) as error:
-                problems.append(str(error))
         try:
             document = self._document(name, trigger)
             outside = outside_inputs(trigger)
@@ -327,8 +322,7 @@ class Triggers:
             if finding.code.id not in accepted:
                 problems.append(f"{finding.code.id}: {finding.message}: --accept {finding.code.id} lets it")
         try:
-            shared = schema.get("$defs", {})
-            samples = {input: _sample(properties.get(input, {}), shared) for input in outside}
+            samples = {input: _sample(properties.get(input, {}), schema.get("$defs", {})) for input in outside}
             options = self._options(name, trigger, accepted)
             pins = (await self._runtime.prepared(document, {**inputs, **samples}, options)).pins
         except QuireError as error:
@@ -362,7 +356,7 @@ class Triggers:
             await asyncio.to_thread(watched.look)
             while files := await asyncio.to_thread(watched.look):
                 for file in files:
-                    occurrence, reason = Occurrence(source_of(name), file.key), "it was there when this was enabled"
+                    occurrence, reason = Occurrence(source_of(name), file.key), "found when the trigger was enabled"
                     await self._store.start_once(None, occurrence, state="skipped", reason=reason)
                     watched.settled[file.path] = file.mark
         row = EnabledTrigger(name, seen, proposal.authority, now, now, by, "")
@@ -393,8 +387,8 @@ class Triggers:
         self, name: str, key: str, *, due: float = 0.0, facts: Facts = NO_FACTS, moves: bool = False, late: bool = False
     ) -> tuple[Start, bool]:
         """Start a run for an occurrence, and tell whether this call has claimed it. Nothing is driven. With `moves` the
-        cursor moves to the due time; a `late` run waits for others, whatever the overlap is.
-        Raises `RunState` for a trigger that is not enabled."""
+        cursor moves to the due time; with `late` the overlap is `queue`. Raises `RunState` for a trigger that is not
+        enabled."""
         row, trigger, why = (await self.rows()).get(name, (None, self.trigger(name), "it is not enabled"))
         if row is None or trigger is None or why:
             raise RunState(f"trigger {name} starts nothing: {why}")
@@ -407,8 +401,7 @@ class Triggers:
             inputs = inputs_of(trigger, {"due": time_text(due, trigger.zone), **facts})
             if inputs is not None:
                 document, consent = self._document(name, trigger), msgspec.json.decode(row.authority, type=Consent)
-                outside = outside_inputs(trigger)
-                await asyncio.to_thread(_require_covered, self.settings, document, consent, outside)
+                await asyncio.to_thread(_require_covered, self.settings, document, consent, outside_inputs(trigger))
                 options = self._options(name, trigger, consent.accepted)
                 new = await self._runtime.prepared(document, inputs, options)
                 admission(self._runtime, new, trigger.day_budget)
@@ -501,8 +494,8 @@ class Triggers:
         for time in times:
             await self.fire(row.name, time_text(time), due=time, moves=True)
         if trigger.files:
-            new = WatchedFiles(self._runtime.settings, trigger.files, self._report)
-            watched = self._watched.setdefault(row.digest, new)
+            fresh = WatchedFiles(self._runtime.settings, trigger.files, self._report)
+            watched = self._watched.setdefault(row.digest, fresh)
             for file in await asyncio.to_thread(watched.look):
                 facts: Value = {"path": file.path, "name": PurePath(file.path).name, "size": file.size}
                 await self.fire(row.name, file.key, facts={"file": facts})

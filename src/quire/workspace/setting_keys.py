@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.plan.vocabulary import REASONING
-from quire.workspace.settings import NOTIFY_EVENTS, ROLES, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
+from quire.workspace.settings import HOOK_SCHEMES, NOTIFY_EVENTS, ROLES, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -334,13 +334,13 @@ SETTING_KEYS = (
     SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; or `every`, `webhook`, `files`'),
     SettingKey("triggers.NAME.every", "–", "or an interval: it fires at the multiples since 1970"),
     SettingKey("triggers.NAME.webhook", "–", "or [signed requests](../guides/triggers.md): a table, or a list"),
-    SettingKey("triggers.NAME.webhook.scheme", "needed", "their signature", ("standard", "github", "stripe", "hmac")),
+    SettingKey("triggers.NAME.webhook.scheme", "needed", "their signature", HOOK_SCHEMES),
     SettingKey("triggers.NAME.webhook.secret_env", "–", "the variable with the secret, of 24 bytes or more"),
     SettingKey("triggers.NAME.webhook.secret_file", "–", "or a file with it: a path that begins with `/` or `~`"),
     SettingKey("triggers.NAME.key", "that of the scheme", "an expression over `body` that tells deliveries apart"),
     SettingKey("triggers.NAME.rate", "`60`", "deliveries a minute"),
     SettingKey("triggers.NAME.files", "–", 'or a pattern of files in the workspace, as in `"inbox/*.csv"`'),
-    SettingKey("triggers.NAME.existing", "`false`", "start runs for files that are there when it is enabled"),
+    SettingKey("triggers.NAME.existing", "`false`", "start runs for the files that it finds when it is enabled"),
     SettingKey("triggers.NAME.zone", '`"UTC"`', 'the time zone of `cron`, as in `"Europe/Berlin"`'),
     SettingKey(
         "triggers.NAME.inputs",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from msgspec import Struct, ValidationError, convert, field
+from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
 from quire.models.choose import as_spec
@@ -18,6 +18,7 @@ from quire.patterns import late_pattern
 from quire.values import InvalidValue, encode
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
+    HOOK_SCHEMES,
     NOTIFY_EVENTS,
     ROLES,
     TRIGGER_WORDS,
@@ -128,8 +129,10 @@ class Table(Struct):
         outer = self.table(key)
         return {name: outer.table(name) for name in outer.data}
 
-    def hooks(self, key: str) -> tuple[HookSecret, ...] | None:
-        return self._take(key, '{scheme = "github", secret_env = "NAME"}, or a list of such', _hooks)
+    def several(self, key: str) -> list[Table]:
+        """Return a table, or the tables of a list."""
+        several = self._take(key, "a table or a list of tables", _tables) or ()
+        return [Table(self.file, f"{self.name}.{key}", data, self.problems) for data in several]
 
     def all_sizes(self) -> dict[str, Size]:
         """Return every key of this table, each with a size."""
@@ -182,11 +185,10 @@ def _values(value: object) -> Mapping[str, object] | None:
     return value if isinstance(value, Mapping) else None
 
 
-def _hooks(value: object) -> tuple[HookSecret, ...] | None:
-    try:
-        return convert(value if isinstance(value, list) else [value], tuple[HookSecret, ...]) or None
-    except ValidationError:
-        return None
+def _tables(value: object) -> list[Mapping[str, object]] | None:
+    several = value if isinstance(value, list) else [value]
+    tables = [data for data in several if isinstance(data, Mapping)]
+    return tables if tables and len(tables) == len(several) else None
 
 
 def _amount(value: object) -> float | None:
@@ -379,6 +381,16 @@ SOURCES = ("cron", "every", "webhook", "files")
 
 
 @whole_table
+def _read_hook(table: Table) -> HookSecret:
+    scheme, variable, file = table.choice("scheme", HOOK_SCHEMES), table.text("secret_env"), table.text("secret_file")
+    if "scheme" not in table.data or len({"secret_env", "secret_file"} & table.data.keys()) != 1:
+        table.wrong("needs scheme, and either secret_env or secret_file")
+    elif file and not file.startswith(("/", "~")):
+        table.wrong("secret_file has to begin with / or ~")
+    return HookSecret(scheme or "", variable or "", file or "")
+
+
+@whole_table
 def read_trigger(table: Table) -> TriggerSettings:
     """Read a table `[triggers.NAME]`."""
     if not _TRIGGER.fullmatch(table.name.rpartition(".")[2]):
@@ -391,7 +403,7 @@ def read_trigger(table: Table) -> TriggerSettings:
         **{key: table.amount(key) for key in ("budget", "day_budget")},
         "overlap": "queue" if {"webhook", "files"} & table.data.keys() else None,
         **{key: word for key, words in TRIGGER_WORDS.items() if (word := table.choice(key, words))},
-        "webhook": table.hooks("webhook"),
+        "webhook": [_read_hook(hook) for hook in table.several("webhook")],
         "rate": table.positive("rate"),
         "existing": table.flag("existing", False),
         "inputs": table.values("inputs"),
