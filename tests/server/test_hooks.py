@@ -290,6 +290,15 @@ async def test_nothing_is_claimed_where_nothing_can_start(tmp_path: Path) -> Non
         assert (answer.status_code, answer.json()) == (202, {"skipped": "refused"})
 
 
+async def test_broken_settings_are_told_to_the_owner_alone(tmp_path: Path) -> None:
+    async with serving(tmp_path, ALL) as server:
+        (Path(server.environ["QUIRE_HOME"]) / "quire.toml").write_text("[triggers.plain]\nrun = 'hello'\n")
+        for name in ("plain", "nowhere"):
+            answer = await post(server, name, b"{}")
+            assert answer.status_code == 503 and "triggers" not in answer.text
+        assert "[triggers.plain] needs" in server.reports[-1]
+
+
 async def test_a_signature_of_nothing_opens_nothing() -> None:
     for scheme in ("standard", "github", "stripe", "hmac", "unknown"):
         assert not hooks.is_signed(scheme, b"secret", {}, b"", 0.0)

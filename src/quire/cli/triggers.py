@@ -23,7 +23,7 @@ _COLUMNS = {
 
 @click.command("triggers")
 @click.argument("words", nargs=-1, metavar=f"[{'|'.join(_VERBS)}] [NAME]")
-@click.option("--accept", metavar="CODE", multiple=True, help="check, enable: accept a finding that stops other runs.")
+@click.option("--accept", metavar="CODE", multiple=True, help="check, enable: accept a finding that refuses it.")
 @click.option("--yes", is_flag=True, help="enable, backfill: do not ask.")
 @click.option("--from", "since", metavar="TIME", default="", help="backfill: the first time, such as 2026-11-01T06:00.")
 @click.option("--to", "until", metavar="TIME", default="", help="backfill: the last time.")

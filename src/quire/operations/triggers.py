@@ -33,7 +33,7 @@ class OfTrigger(Input, frozen=True, kw_only=True):
 
 
 class CheckTrigger(OfTrigger, frozen=True, kw_only=True):
-    accept: Annotated[Names, Meta(description="Codes of findings that stop other runs.")] = ()
+    accept: Annotated[Names, Meta(description="Codes of findings that refuse it otherwise.")] = ()
 
 
 class EnableTrigger(CheckTrigger, frozen=True, kw_only=True):

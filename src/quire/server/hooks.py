@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused
 from quire.operations.problems import Problem
 from quire.server.endpoints import Call, Reply
@@ -53,10 +54,17 @@ class Hooks:
         self._lately = defaultdict[str, deque[float]](deque)
 
     async def receive(self, site: Site, call: Call) -> Reply:
-        """Start the run of a delivery. Raises `Problem`."""
+        """Start the run of a delivery. Raises `Problem`, which tells nothing of the settings."""
+        name = call.path["name"]
+        try:
+            return await self._receive(site, name, await call.request.body(), dict(call.request.headers))
+        except QuireError as error:
+            site.report(f"/hooks/{visible(name)}: nothing was started: {error}")
+            raise Problem.of("not-started", "nothing was started", headers={"Retry-After": "30"}) from None
+
+    async def _receive(self, site: Site, name: str, raw: bytes, headers: Mapping[str, str]) -> Reply:
         from quire.runs.triggers import Triggers, hook_secret, key_of  # it loads the analysis of documents
 
-        name, raw, headers = call.path["name"], await call.request.body(), dict(call.request.headers)
         triggers, now = Triggers(site.runtime, site.report, site.caller.door), site.runtime.clock.now()
         _, trigger, why = (await triggers.rows()).get(name, (None, None, ""))
         secrets = []
@@ -68,17 +76,14 @@ class Hooks:
         if trigger is None or not signed:
             raise Problem.of("wrong-signature", "no trigger takes this delivery", exit_code=6)
         self._count(name, trigger.rate, now)
-        body = value_of(raw.decode("utf-8", "replace"))
-        key = key_of(trigger.key or ("body.id" if scheme == "stripe" else "''"), body)
-        if scheme == "standard" and not trigger.key:
-            key = headers["webhook-id"]
+        body, key = value_of(raw.decode("utf-8", "replace")), ""
+        if trigger.key or scheme == "stripe":
+            key = key_of(trigger.key or "body.id", body)
+        elif scheme == "standard":
+            key = headers.get("webhook-id", "")
         shown = {header: headers[header] for header in headers if not any(word in header for word in _SECRET)}
-        try:
-            start, is_new = await triggers.fire(name, key or sha256(raw), facts={"body": body, "headers": shown})
-            await triggers.begin(site.drive)
-        except QuireError as error:
-            site.report(f"trigger {name}: a delivery has started nothing: {error}")
-            raise Problem.of("not-started", "nothing was started", headers={"Retry-After": "30"}) from None
+        start, is_new = await triggers.fire(name, key or sha256(raw), facts={"body": body, "headers": shown})
+        await triggers.begin(site.drive)
         why = start.reason if start.state == "skipped" else start.state
         return Reply({"run": start.run} if start.run else {"skipped": why}, 202 if is_new else 200)
 
