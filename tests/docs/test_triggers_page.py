@@ -24,6 +24,7 @@ from tests.examples.command import desk
 from tests.given import given
 from tests.server.served import served
 
+from quire.cli import main
 from quire.runs.triggers import Triggers
 from quire.workspace.tables import SOURCES
 
@@ -87,19 +88,23 @@ async def test_the_services_of_the_page_start_runs(tmp_path: Path) -> None:
 
 
 def test_the_commands_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [line[2:] for block in blocks(PAGE, "console") for line in block.text.splitlines()]
+    commands = [["quire", "triggers", "enable", name] for text in TABLES for name in tomllib.loads(text)["triggers"]]
+    commands += [shlex.split(line, comments=True) for line in sorted(lines, key=lambda line: "disable" in line)]
     for name, secret in ENVIRON.items():
         monkeypatch.setenv(name, secret)
-    for number, text in enumerate(TABLES):
-        place = desk(tmp_path / str(number))
+    for text in TABLES:
+        place = desk(tmp_path / str(TABLES.index(text)))
         for name, document in documents(text).items():
             place.write(name, document)
         given({"quire.toml": text}, place.home)
-        for name in tomllib.loads(text)["triggers"]:
-            place.fine("triggers", "enable", name, "--yes")
-        lines = [line[2:] for block in blocks(PAGE, "console") for line in block.text.splitlines()]
-        for line in sorted(lines, key=lambda line: "disable" in line) if "triggers.daily" in text else ():
-            command = shlex.split(line, comments=True)[1:]
-            place.fine(*command, *(["--yes"] if {"enable", "backfill"} & {*command} else []))
+        monkeypatch.setenv("QUIRE_HOME", str(place.home))
+        monkeypatch.chdir(place.folder)
+        for command in commands:
+            name = command[3] if len(command) > 3 else "daily"
+            if name in tomllib.loads(text)["triggers"]:
+                asked = {"enable", "backfill"} & {*command}
+                assert main([*command[1:], *(["--yes"] if asked else [])]) == 0, command
 
 
 def test_the_tables_of_the_page_are_complete() -> None:

@@ -36,15 +36,15 @@ NEEDED: dict[Role, str] = {
     " show_fork show_run run_graph document_graph document_svg document_history show_tree read_text show_step"
     " list_effects show_effect show_why show_prompt show_transcript show_values show_state show_pinned show_artifact"
     " list_questions show_question search list_artifacts health doctor list_models show_trust list_webhooks run_events"
-    " page_events",
+    " page_events list_triggers check_trigger list_fires",
     "answer": "answer_questions answer_question",
     "run": "preview_prompt preflight run_cases label_run preview_fork fork_run try_step start_run resume_run"
     " resume_runs pause_run cancel_run",
     "administer": "save_document prune_runs delete_run import_run share_run list_shares revoke_share draft_test"
-    " test_webhook drop_messages",
+    " test_webhook drop_messages enable_trigger disable_trigger fire_trigger backfill_trigger tick_triggers",
 }
-OPEN_PATHS = {"/static/{version}/{file:path}", "/frames/{kind}", "/problems/{code}", "/{rest:path}"}
-"""Routes without data of the workspace, which need no token."""
+OPEN_PATHS = {"/static/{version}/{file:path}", "/frames/{kind}", "/problems/{code}", "/hooks/{name}", "/{rest:path}"}
+"""Routes without data of the workspace, which need no token. A webhook needs a signature."""
 
 
 class User(httpx2.AsyncClient):

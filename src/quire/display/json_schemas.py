@@ -141,7 +141,7 @@ _SETTINGS: Mapping[str, Schema] = {
     "date": _TEXT,
     "headers": _map_of(_TEXT),
     "values": {"type": "object"},
-    "tables": _list_of({"type": "object"}),
+    "tables": {"type": ["object", "array"]},
 }
 
 

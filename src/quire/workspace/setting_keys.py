@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.plan.vocabulary import REASONING
-from quire.workspace.settings import HOOK_SCHEMES, NOTIFY_EVENTS, ROLES, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
+from quire.workspace.settings import NOTIFY_EVENTS, ROLES, TRIGGER_WORDS, WEBHOOK_EVENTS, WEBHOOK_TEXTS
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -333,10 +333,12 @@ SETTING_KEYS = (
     SettingKey("triggers.NAME.run", "needed", "the document of a trigger, as `quire run` takes it; in either file"),
     SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; or `every`, `webhook`, `files`'),
     SettingKey("triggers.NAME.every", "–", "or an interval: it fires at the multiples since 1970"),
-    SettingKey("triggers.NAME.webhook", "–", "or [signed requests](../guides/triggers.md): a table, or a list"),
-    SettingKey("triggers.NAME.webhook.scheme", "needed", "their signature", HOOK_SCHEMES),
-    SettingKey("triggers.NAME.webhook.secret_env", "–", "the variable with the secret, of 24 bytes or more"),
-    SettingKey("triggers.NAME.webhook.secret_file", "–", "or a file with it: a path that begins with `/` or `~`"),
+    SettingKey(
+        "triggers.NAME.webhook",
+        "–",
+        "or [signed requests](../guides/triggers.md#webhooks): a table or a list of tables with `scheme` (`standard`, "
+        "`github`, `stripe`, `hmac`) and either `secret_env` or `secret_file`",
+    ),
     SettingKey("triggers.NAME.key", "that of the scheme", "an expression over `body` that tells deliveries apart"),
     SettingKey("triggers.NAME.rate", "`60`", "deliveries a minute"),
     SettingKey("triggers.NAME.files", "–", 'or a pattern of files in the workspace, as in `"inbox/*.csv"`'),
