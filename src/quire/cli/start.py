@@ -25,8 +25,8 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
 from quire.errors import BadDocument, NearMisses, NoModel, QuireError
 from quire.library.lookup import document_of, tree_of
-from quire.runs.again import starts_now
 from quire.runs.options import RunOptions
+from quire.runs.pins import starts_now
 from quire.runs.runtime import Runtime
 from quire.wording import counted
 from quire.workspace.locate import is_on_shelf

@@ -421,3 +421,10 @@ def at_breakpoint(row: RunRow) -> bool:
     """Return True if the run is paused at a breakpoint of its user."""
     breakpoints = [typed_way(label) for label in PinnedState.of(row.pins).breakpoints]
     return row.status is Status.PAUSED and row.wake_at is None and is_named(row.position, breakpoints)
+
+
+def starts_now(row: RunRow) -> bool:
+    """Tell whether a run that was just asked for is to be driven. One that the same request has started earlier may
+    have an owner, wait, or have ended."""
+    paused = row.status is Status.PAUSED and not at_breakpoint(row)
+    return paused or row.status in (Status.PENDING, Status.INTERRUPTED)
