@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from quire.engine.records import Status
 from quire.errors import StoreError
 from quire.loopback import is_loopback_name
-from quire.runs.ticker import is_recent
 from quire.stores.run_pages import RunFilters
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Metrics:
         for lane, _, state in await store.under_way():
             self._add(gauges, 1, "quire_lane_runs", lane, state)
         for process in await store.processes():
-            if is_recent(process, now):
+            if process.is_recent(now):
                 self._add(gauges, 1, "quire_processes", process.kind, process.state)
         for (source, state), fires in store.claims.items():
             self._add(gauges, fires, "quire_fires_total", source, state)
