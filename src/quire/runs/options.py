@@ -63,6 +63,8 @@ class RunOptions(Struct, frozen=True):
     """The caller's name for this request: sent again, it means the run of the first time."""
     source: str = ""
     """See `PinnedState`."""
+    trace: str = ""
+    """The `traceparent` of the work that starts the run; ignored if it is malformed."""
     day_budget: float | None = None
     """The most that the runs of its source may cost together that are started on one day, in UTC."""
 

@@ -138,10 +138,11 @@ SHAPES: Mapping[str, Shape] = {
     "forced": _are_texts,
     "until": _is_text,
     "source": _is_text,
+    "trace": _is_text,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "trace")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -234,6 +235,8 @@ class PinnedState(Struct, frozen=True):
     """The path of the step after which a try ends; empty for other runs."""
     source: str = ""
     """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`."""
+    trace: str = ""
+    """The `traceparent` of the work that started the run."""
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""
