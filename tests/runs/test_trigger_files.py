@@ -11,8 +11,8 @@ from tests.runs.trigger_place import HELLO, Place, day_of, nothing
 from quire.errors import Refused
 from quire.operations.host import Caller, Host
 from quire.operations.triggers import tick_triggers
+from quire.runs.trigger_files import LARGEST, MOST_TAKEN, WatchedFiles
 from quire.runs.triggers import Triggers
-from quire.runs.watched_files import LARGEST, MOST_TAKEN, WatchedFiles
 
 FILES = 'run = "hello"\ninputs = {day = {expr = "file.path"}}\nfiles = "inbox/*.csv"'
 
@@ -134,7 +134,7 @@ async def test_a_file_that_changes_while_it_is_read_waits(tmp_path: Path, monkey
             (place.work / "a.csv").write_text("22")
         return opened(handle, mode)
 
-    monkeypatch.setattr("quire.runs.watched_files.os.fdopen", fdopen)
+    monkeypatch.setattr("quire.runs.trigger_files.os.fdopen", fdopen)
     assert watched.look() == []
     monkeypatch.undo()
     assert watched.look() == []

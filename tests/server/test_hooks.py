@@ -290,6 +290,20 @@ async def test_nothing_is_claimed_where_nothing_can_start(tmp_path: Path) -> Non
         assert (answer.status_code, answer.json()) == (202, {"skipped": "refused"})
 
 
+async def test_the_ticker_of_a_server_takes_files_that_rest(tmp_path: Path) -> None:
+    files = 'files = "inbox/*"\ninputs = {event = {expr = "file.name"}}'
+    async with serving(tmp_path, {"drop": files}) as server:
+        inbox = tmp_path / "work" / "inbox"
+        inbox.mkdir()
+        for name in ("first", "second"):  # at the second one the server knows that files are to be looked for
+            (inbox / name).write_text(name)
+            async with asyncio.timeout(60):
+                done = ["completed"] * len([*inbox.iterdir()])
+                while [row.status for row in await server.site.runtime.store.list()] != done:
+                    await asyncio.sleep(0.05)
+        assert {start.source for start in await server.site.runtime.store.starts()} == {"trigger:drop"}
+
+
 async def test_broken_settings_are_told_to_the_owner_alone(tmp_path: Path) -> None:
     async with serving(tmp_path, ALL) as server:
         (Path(server.environ["QUIRE_HOME"]) / "quire.toml").write_text("[triggers.plain]\nrun = 'hello'\n")

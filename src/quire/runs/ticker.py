@@ -93,7 +93,7 @@ class Ticker:
 
     async def _fire(self, now: float) -> None:
         """Start the runs of triggers that are due. Files are looked at more often than times."""
-        if not (self._triggers and self._triggers.polls) and monotonic() < self._fired + BEAT_SECONDS - 0.5:
+        if not (self._triggers and self._triggers.polls) and monotonic() < self._fired + BEAT_SECONDS - POLL_SECONDS:
             return
         self._fired = monotonic()
         if self._triggers is None and await self._runtime.store.triggers():

@@ -54,7 +54,7 @@ from quire.runs.options import RunOptions
 from quire.runs.proven import prove_run
 from quire.runs.spending import admission
 from quire.runs.stored import store_place
-from quire.runs.watched_files import WatchedFiles
+from quire.runs.trigger_files import WatchedFiles
 from quire.source import Source, relative_to_here
 from quire.stores import is_server
 from quire.stores.occurrences import PREFIX, EnabledTrigger, Occurrence, Start
