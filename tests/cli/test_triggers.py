@@ -62,6 +62,24 @@ def test_tick_claims_and_drives_what_is_due(place: Place, capsys: pytest.Capture
     assert (run["status"], run["title"]) == ("completed", "Hello")
 
 
+def test_backfill_shows_the_price_and_asks(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.configure(rare='cron = "0 6 1 1 *"\nbudget = 0.25')
+    assert main(["triggers", "enable", "rare", "--yes"]) == 0
+    span = ["triggers", "backfill", "rare", "--from", "2023-06-01", "--to", "2026-01-01T06:00"]
+    told(capsys)
+    assert main([*span, "--dry-run"]) == 0
+    times = [f"{year}-01-01T06:00:00Z" for year in (2024, 2025, 2026)]
+    assert told(capsys).splitlines() == [*times, "3 runs of at most $0.25 each, $0.75 together"]
+    assert main(span) == 2 and "--yes" in capsys.readouterr().err and rows(place) == []  # nobody is there to ask
+    assert main([*span, "--yes", "--json"]) == 0
+    shown = json.loads(told(capsys))
+    assert [start["key"] for start in shown["fires"]] == times
+    assert [row["status"] for row in rows(place)] == ["completed"] * 3
+    assert main([*span, "--yes"]) == 0 and told(capsys) == "0 runs of at most $0.25 each, $0.00 together\n"
+    assert main([*span, "--dry-run", "--json"]) == 0 and json.loads(told(capsys))["due"] == []
+    assert main(["triggers", "backfill", "rare"]) == 2
+
+
 def test_refusals_have_their_exit_code_and_all_reasons(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.configure(bad='run = "hello"\ncron = "0 0 30 2 *"\nzone = "Mars"')
     for words in (["check", "bad"], ["enable", "bad", "--yes"]):

@@ -164,6 +164,8 @@ FORMS = (
     '"2 weeks"',
     '{a = "b"}',
     "{a = 1}",
+    '{scheme = "hmac", secret_env = "A"}',
+    '[{scheme = "hmac", secret_env = "A"}]',
 )
 
 

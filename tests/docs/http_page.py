@@ -31,6 +31,7 @@ GROUPS = (
 
 BODIES = {
     "enable_trigger": '{"digest": "DIGEST"}',
+    "backfill_trigger": '{"since": "2026-11-01", "until": "2026-11-02"}',
     "language": '{"session": "my-tab", "messages": [{"method": "textDocument/didOpen", "params": {"textDocument": '
     '{"version": 1, "text": "# Hello"}}}]}',
     "check_text": '{"text": "# Hello", "path": "hello.playbook.md"}',

@@ -18,6 +18,8 @@ import pytest
 import yaml
 from tests.docs.pages import ROOT, Block, blocks, text_of
 from tests.examples.command import Desk, desk, need_sandbox
+from tests.given import given
+from tests.processes import wait_until
 
 from quire.installed import DISTRIBUTION
 from quire.values import Value
@@ -196,23 +198,22 @@ DAILY = "pipeline: daily\nsteps:\n  - tool: {name: ask, args: {prompt: 'Whom?', 
 
 
 def test_the_commands_of_schedules(work: Desk) -> None:
-    """The command of the page, of the crontab and of the unit, in the folder that each of them changes to."""
+    """The table and the command of the page, and those of the crontab and of the unit."""
+    page = "docs/recipes/schedules.md"
     work.write("daily.yaml", DAILY)
-    (crontab,) = blocks("docs/recipes/schedules.md", "crontab")
+    (table,) = blocks(page, "toml")
+    given({"quire.toml": table.text.replace('cron = "0 7 * * 1-5"', 'every = "1s"')}, work.home)
+    work.fine(*shlex.split(console(page)[0])[1:], "--yes")
+    (crontab,) = blocks(page, "crontab")
     line = crontab.text.splitlines()[-1]
     fields = line.split(maxsplit=5)
     assert all(re.fullmatch(r"[\d*,/-]+", part) for part in fields[:5])
-    assert fields[5].startswith("cd /srv/reports && flock -n .daily.lock quire ")
-    scheduled = fields[5].partition(" quire ")[2].partition(" 2>>")[0]
-    unit = units()["quire-daily.service"]["Service"]["ExecStart"]
+    assert fields[5].startswith("cd /srv/reports && quire ")
+    scheduled = fields[5].partition("&& quire ")[2].partition(" >>")[0]
+    unit = units()["quire-tick.service"]["Service"]["ExecStart"]
     assert unit.startswith("/usr/bin/env quire ")
-    commands = [console("docs/recipes/schedules.md")[0], f"quire {scheduled}", unit.removeprefix("/usr/bin/env ")]
-    for command in commands:
-        shutil.rmtree(work.folder / "out", ignore_errors=True)
-        (work.folder / "out").mkdir()
-        work.fine(*shlex.split(command)[1:])
-        (written,) = (work.folder / "out").iterdir()
-        assert written.read_text(encoding="utf-8") == "all\n"
+    for command in (f"quire {scheduled}", unit.removeprefix("/usr/bin/env ")):
+        wait_until(lambda: "completed" in work.fine(*shlex.split(command)[1:]))  # noqa: B023  # at once
 
 
 def units() -> dict[str, ConfigParser]:
@@ -230,14 +231,14 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd is not on this machine")
     found = units()
-    assert set(found) == {"quire-daily.service", "quire-daily.timer"}
+    assert set(found) == {"quire-tick.service", "quire-tick.timer"}
     for name, unit in found.items():
         with (tmp_path / name).open("w") as file:
             unit.write(file, space_around_delimiters=False)
-    calendar = found["quire-daily.timer"]["Timer"]["OnCalendar"]
+    calendar = found["quire-tick.timer"]["Timer"]["OnCalendar"]
     for command in (["calendar", calendar], ["verify", "--man=no", *(str(tmp_path / name) for name in found)]):
         done = subprocess.run(["systemd-analyze", *command], capture_output=True, text=True, check=False, timeout=60)
-        complaints = [line for line in done.stderr.splitlines() if "quire-daily" in line]
+        complaints = [line for line in done.stderr.splitlines() if "quire-tick" in line]
         assert complaints == [] and (command[0] != "calendar" or done.returncode == 0), done.stderr
 
 

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 from tests.runs.trigger_place import ASKING, DAY, HELLO, NOON, Place, nothing
 
-from quire.errors import CannotStart, Refused, RunState, Untrusted
+from quire.errors import BadConfiguration, CannotStart, Refused, RunState, Untrusted
 from quire.runs.runtime import Runtime
-from quire.runs.triggers import MOST_WAITING, Triggers
+from quire.runs.triggers import MOST_WAITING, Facts, Triggers
+from quire.values import Value
+
+HOOK = 'webhook = {scheme = "hmac", secret_env = "LONG"}'
 
 
 @pytest.fixture
@@ -70,6 +73,12 @@ async def test_a_due_time_starts_one_run_that_pins_its_source(place: Place, runt
             "ANTHROPIC_API_KEY",
         ),
         (f'run = "hello"\n{DAY}\nevery = "1h"\nday_budget = 1.0', "day_budget: "),
+        (f'run = "hello"\n{DAY}\n{HOOK.replace("LONG", "NOT_SET")}', "the variable NOT_SET has no secret"),
+        (f'run = "hello"\n{DAY}\n{HOOK.replace("LONG", "SHORT")}', "SHORT is shorter than 24 bytes"),
+        (f'run = "hello"\n{DAY.replace("due", "file.path")}\n{HOOK}', "day: file is unknown; it can read due, body"),
+        (f'run = "hello"\n{DAY}\n{HOOK}\nkey = "headers.id"', "key: headers is unknown; it can read body"),
+        (f'run = "hello"\n{DAY}\n{HOOK}\nwhen = "bdy.x"', "when: bdy is unknown"),
+        (f'run = "writes"\nallow = ["http__get"]\n{HOOK}\ninputs = {{url = {{expr = "body.url"}}}}', "--accept TA103"),
     ],
 )
 async def test_enabling_refuses(place: Place, monkeypatch: pytest.MonkeyPatch, text: str, problem: str) -> None:
@@ -78,7 +87,7 @@ async def test_enabling_refuses(place: Place, monkeypatch: pytest.MonkeyPatch, t
     (place.base / "away.playbook.md").write_text(HELLO)
     (place.work / "pipelines").mkdir()
     (place.work / "pipelines" / "writes.yaml").write_text(
-        "pipeline: writes\nsteps:\n  - tool: {name: http__get, args: {url: 'https://example.com/'}}\n"
+        "pipeline: writes\nsteps:\n  - tool: {name: http__get, args: {url: !expr 'ctx.url'}}\n"
     )
     place.configure(wrong=text)
     runtime = place.runtime()
@@ -249,3 +258,62 @@ async def test_a_clock_that_was_wrong_for_a_while_silences_nothing(place: Place,
 
 def test_the_error_of_an_untrusted_workspace_is_a_refusal() -> None:
     assert issubclass(Untrusted, Refused)
+
+
+async def test_text_from_outside_needs_an_accepted_code_and_a_merge_adds_no_flow(place: Place) -> None:
+    (place.work / "pipelines").mkdir()
+    document = place.work / "pipelines" / "fetch.yaml"
+    fetch = (
+        "  - tool:\n      name: http__get\n      args:\n        url: !expr ctx.url\n        headers: !expr ctx.name\n"
+    )
+    document.write_text(f"pipeline: fetch\nsteps:\n{fetch.replace('ctx.name', 'ctx.day')}")
+    inputs = '{url = {expr = "body.url"}, name = {expr = "body.name"}, day = {expr = "due"}}'
+    place.configure(hook=f'run = "fetch"\nallow = ["http__get"]\n{HOOK}\ninputs = {inputs}')
+    runtime = place.runtime()
+    triggers = Triggers(runtime)
+    (problem,) = (await triggers.propose("hook")).problems
+    assert "TA103: url reaches http__get url" in problem and "--accept TA103" in problem
+    proposal = await triggers.propose("hook", ("TA103",))
+    assert not proposal.problems
+    with pytest.raises(Refused):  # what was accepted is part of what was shown
+        await triggers.enable("hook", proposal.digest, "ada")
+    await triggers.enable("hook", proposal.digest, "ada", ("TA103",))
+    facts: Facts = {"body": {"url": "https://example.com", "name": "a"}, "headers": {}}
+    assert (await triggers.fire("hook", "1", facts=facts))[0].state == "started"
+    document.write_text(f"pipeline: fetch\nsteps:\n{fetch}")  # the same call, with one more text from outside
+    start, _ = await triggers.fire("hook", "2", facts=facts)
+    assert start.state == "refused" and "name" in start.reason, start
+    await runtime.close()
+
+
+async def test_a_sample_of_each_type_is_tried_at_enable(place: Place) -> None:
+    (place.work / "pipelines").mkdir()
+    (place.work / "pipelines" / "typed.yaml").write_text(
+        "schema: Item\nfields: {id: {type: number, minimum: 3}, tags: {type: list, of: {type: string}}}\n"
+        "---\npipeline: typed\ndialect: quire\ninput:\n"
+        "  rows: {type: list, of: {type: string}, max_items: 9}\n  size: {type: number, minimum: 1}\n"
+        "  kind: {type: enum, values: [a, b]}\n  on: {type: bool}\n  item: {type: ref, schema: Item}\n"
+        "steps:\n  - transform: {value: size}\n"
+    )
+    inputs = ", ".join(f'{name} = {{expr = "body.{name}"}}' for name in ("rows", "size", "kind", "on", "item"))
+    place.configure(typed=f'run = "typed"\n{HOOK}\ninputs = {{{inputs}}}')
+    runtime = place.runtime()
+    triggers = await place.enabled(runtime, "typed")
+    wrong, _ = await triggers.fire("typed", "1", facts={"body": {"rows": 1}, "headers": {}})
+    assert wrong.state == "refused"
+    body: Value = {"rows": ["a"], "size": 2, "kind": "b", "on": True, "item": {"id": 4, "tags": ["x"]}}
+    start, _ = await triggers.fire("typed", "2", facts={"body": body, "headers": {}})
+    assert (start.state, start.reason) == ("started", "")
+    await runtime.close()
+
+
+@pytest.mark.parametrize("table", [
+    'every = "1h"\nfiles = "*.csv"', 'cron = "* * * * *"\nwebhook = {scheme = "hmac", secret_env = "A"}', "",
+    'webhook = {scheme = "hamc", secret_env = "A"}', 'webhook = {scheme = "hmac"}', "webhook = []",
+    'webhook = {scheme = "hmac", secret_env = "A", secret_file = "/b"}', 'webhook = "A"',
+    'webhook = [{scheme = "hmac", secret_file = "relative"}]', f"{HOOK}\nrate = 0", 'files = "a"\nexisting = "yes"',
+])  # fmt: skip
+def test_settings_that_are_wrong_are_told_with_their_place(place: Place, table: str) -> None:
+    place.configure(wrong=table)
+    with pytest.raises(BadConfiguration, match=r"home/quire.toml: \[triggers.wrong(.webhook)?\] "):
+        place.runtime()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from quire.engine.ports import Store
+from quire.engine.records import RunRow
 from quire.runs.runtime import Runtime
 from quire.runs.triggers import Triggers
 from quire.stores import open_store
 from quire.trust.seal import user_seal
+from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
 
@@ -61,7 +65,7 @@ class Place:
         (self.work / "hello.playbook.md").write_text(HELLO)
         (self.work / "asking.playbook.md").write_text(ASKING)
         (self.work / "script.json").write_text(json.dumps([{"default": "Hello."}]))
-        self.environ = {"QUIRE_HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        self.environ = {"QUIRE_HOME": str(self.home), "PATH": "/usr/bin:/bin", "SHORT": "x" * 23, "LONG": "x" * 24}
 
     def configure(self, **triggers: str) -> None:
         """Write tables of triggers. Each has the scripted model, and the document of its first line."""
@@ -92,3 +96,9 @@ class Place:
 
 async def nothing(run: str) -> None:
     """Drive no run."""
+
+
+def day_of(row: RunRow) -> str:
+    """Return the input `day` of a run."""
+    inputs = cast("Mapping[str, Value]", row.pins["inputs"])
+    return str(inputs["day"])

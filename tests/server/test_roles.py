@@ -42,10 +42,10 @@ NEEDED: dict[Role, str] = {
     "run": "preview_prompt preflight run_cases label_run preview_fork fork_run try_step start_run resume_run"
     " resume_runs pause_run cancel_run",
     "administer": "save_document prune_runs delete_run import_run share_run list_shares revoke_share draft_test"
-    " test_webhook drop_messages enable_trigger disable_trigger fire_trigger tick_triggers",
+    " test_webhook drop_messages enable_trigger disable_trigger fire_trigger backfill_trigger tick_triggers",
 }
-OPEN_PATHS = {"/static/{version}/{file:path}", "/frames/{kind}", "/problems/{code}", "/{rest:path}"}
-"""Routes without data of the workspace, which need no token."""
+OPEN_PATHS = {"/static/{version}/{file:path}", "/frames/{kind}", "/problems/{code}", "/hooks/{name}", "/{rest:path}"}
+"""Routes without data of the workspace, which need no token. A webhook needs a signature."""
 
 
 class User(httpx2.AsyncClient):

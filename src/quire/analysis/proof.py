@@ -6,7 +6,7 @@ that all rules, `show`, `quire.lock` and the page read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, cast, get_args
 
@@ -130,6 +130,16 @@ def given_values(plan: Plan, inputs: Mapping[str, Value]) -> dict[str, AbstractV
     for name, value in inputs.items():
         known = declared[name] if name in declared else _input(name, None)
         values[name] = labelled_deeply(literal(value), known.label)
+    return values
+
+
+def outside_values(plan: Plan, names: Iterable[str]) -> dict[str, AbstractValue]:
+    """Return inputs that get text from outside, such as the body of a webhook."""
+    declared, values = input_values(plan), {}
+    for name in names:
+        value = declared.get(name) or _input(name, None)
+        label = source_label(Integrity.OUTSIDE, Privacy.PUBLIC, Trace(name))
+        values[name] = labelled_deeply(value, label.narrowed() if is_narrow(value.type) else label)
     return values
 
 

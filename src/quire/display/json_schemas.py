@@ -141,6 +141,7 @@ _SETTINGS: Mapping[str, Schema] = {
     "date": _TEXT,
     "headers": _map_of(_TEXT),
     "values": {"type": "object"},
+    "tables": {"type": ["object", "array"]},
 }
 
 

@@ -6,7 +6,7 @@ Only the workspace is read; no server is asked, so a tool of a server is known b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -176,15 +176,16 @@ class Foresight:
         is_rest: bool = False,
         own: CallSettings | None = None,
         one_model: bool = False,
+        outside: Iterable[str] = (),
     ) -> Proof:
         """Prove the most that a plan can cost, touch and pass on. `model` is the run's own, and `inputs` are those of a
-        run, where they are known. `is_rest` tells that the plan has only the last steps of a document; `own` and
-        `one_model` are those of `WorkspaceWorld`."""
+        run, where they are known; text from outside comes in by the inputs `outside`. `is_rest` tells that the plan has
+        only the last steps of a document; `own` and `one_model` are those of `WorkspaceWorld`."""
         from quire.analysis.abstract_values import NULL
-        from quire.analysis.proof import earlier_value, given_values, prove
+        from quire.analysis.proof import earlier_value, given_values, outside_values, prove
 
         whole = self.whole(plan, name)
-        values = given_values(whole, inputs) if inputs is not None else None
+        values = {**given_values(whole, inputs or {}), **outside_values(whole, outside)}
         world = self.world(model, own, one_model=one_model)
         return prove(whole, world, values, earlier_value() if is_rest else NULL)
 

@@ -68,6 +68,8 @@ class LockableDocument(Struct, frozen=True):
     source: Source
     plan: Plan | None
     errors: tuple[Diagnostic, ...] = ()
+    outside: tuple[str, ...] = ()
+    """Inputs that get text from outside."""
 
 
 class LockFacts:
@@ -139,7 +141,7 @@ class LockFacts:
         plan, name, foresight = document.plan, document.source.name, self._foresight
         if plan is None:
             return None
-        proof = foresight.proof(plan, name)
+        proof = foresight.proof(plan, name, outside=document.outside)
         # Without needs, no table of tools is loaded.
         envelope = None if only_thinks(proof.plan) else foresight.envelope(plan, name, self._classes)
         servers = self._servers(envelope) if envelope is not None else []

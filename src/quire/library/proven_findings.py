@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from quire import formats
@@ -30,11 +31,12 @@ class ProvenFindings:
             self._settings = None
         self._foresight = Foresight(self._settings, library=library)
 
-    def of(self, source: Source) -> tuple[Diagnostic, ...]:
-        """Return the findings about a document; none about one that cannot be read."""
+    def of(self, source: Source, outside: Iterable[str] = ()) -> tuple[Diagnostic, ...]:
+        """Return the findings about a document, some inputs of which get text from outside; none about one that cannot
+        be read."""
         several: dict[Diagnostic, None] = {}
         for plan in self._plans(source):
-            proof = self._foresight.proof(plan, source.name)
+            proof = self._foresight.proof(plan, source.name, outside=outside)
             several |= dict.fromkeys(findings(proof, self._context(source)))
         return tuple(several)
 

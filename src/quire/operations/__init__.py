@@ -138,6 +138,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("enable_trigger", "WRITES", _TRIGGERS, "POST /triggers/{name}/enable"),
     Operation("disable_trigger", "WRITES", _TRIGGERS, "POST /triggers/{name}/disable"),
     Operation("fire_trigger", "PAID", _TRIGGERS, "POST /triggers/{name}/fire", status=201, needs="administer"),
+    Operation("backfill_trigger", "PAID", _TRIGGERS, "POST /triggers/{name}/backfill", needs="administer"),
     Operation("tick_triggers", "PAID", _TRIGGERS, "POST /triggers/tick", needs="administer"),
     Operation("list_fires", "FREE", _TRIGGERS, "GET /fires"),
     Operation("search", "FREE", _SEARCH, "GET /search"),

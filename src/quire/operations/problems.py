@@ -26,6 +26,8 @@ class Kind(Struct, frozen=True):
 
 KINDS: Mapping[str, Kind] = {
     "wrong-token": Kind(401, "The token is missing or wrong", "Send `Authorization: Bearer TOKEN`."),
+    "wrong-signature": Kind(401, "The delivery is not signed", "Compare scheme, secret and clock with the trigger."),
+    "not-started": Kind(503, "Nothing was started", "Send the delivery again."),
     "no-role": Kind(403, "Your role does not allow this", "Ask the user who runs the server for another role."),
     "unknown-person": Kind(403, "This person has no role here", "Add the name under `[serve.people]` in quire.toml."),
     "wrong-host": Kind(421, "This server has another name", "Start `quire serve` with --allow-host NAME."),
@@ -33,7 +35,7 @@ KINDS: Mapping[str, Kind] = {
     "not-json": Kind(400, "The body is not JSON", "Send a JSON object."),
     "two-lengths": Kind(400, "The end of the body is not clear", "Send `Content-Length` or `Transfer-Encoding`."),
     "wrong-media-type": Kind(415, "The body has the wrong media type", "Send `Content-Type: application/json`."),
-    "too-large": Kind(413, "The body is too large", "A body may have 10 MB."),
+    "too-large": Kind(413, "The body is too large", "A body may have 10 MB, a delivery 1 MB."),
     "unknown-path": Kind(404, "This path does not exist", "`/api/v1/openapi.json` lists all paths."),
     "wrong-method": Kind(405, "The path has no such method", "The header `Allow` lists its methods."),
     "unknown-parameter": Kind(422, "The query has an unknown parameter", "`/api/v1/docs` lists the parameters."),

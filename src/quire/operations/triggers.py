@@ -12,6 +12,7 @@ from msgspec import Meta, json, to_builtins
 
 from quire.operations.field_types import Input, Limit, Name, Names, Object, Text, operation, shape, words
 from quire.runs.start import new_run_id
+from quire.runs.ticker import POLL_SECONDS
 from quire.runs.triggers import Consent, Triggers, kind_of, source_of, time_text
 from quire.workspace.locate import account_name
 
@@ -35,11 +36,17 @@ class OfTrigger(Input, frozen=True, kw_only=True):
 
 
 class CheckTrigger(OfTrigger, frozen=True, kw_only=True):
-    accept: Annotated[Names, Meta(description="Codes of findings that stop other runs.")] = ()
+    accept: Annotated[Names, Meta(description="Codes of findings that refuse it otherwise.")] = ()
 
 
 class EnableTrigger(CheckTrigger, frozen=True, kw_only=True):
     digest: Annotated[Name, Meta(description="That of the check which the person has seen.")]
+
+
+class Backfill(OfTrigger, frozen=True, kw_only=True):
+    since: Annotated[Name, Meta(description="A time like 2026-11-01 or 2026-11-01T06:00, in the zone of the trigger.")]
+    until: Annotated[Name, Meta(description="Another one.")]
+    dry_run: Annotated[bool, Meta(description="Start nothing.")] = False
 
 
 class ListFires(SomeTriggers, frozen=True, kw_only=True):
@@ -118,11 +125,29 @@ async def list_fires(host: Host, given: ListFires) -> Value:
 
 
 @operation(
+    "Start the runs of due times that nothing has claimed, one after another.",
+    Backfill,
+    shape(due=Names, most=float | None, fires=list[Object]),
+)
+async def backfill_trigger(host: Host, given: Backfill) -> Value:
+    triggers = Triggers(host.runtime, host.runtime.notice, host.caller.door)
+    due = await triggers.holes(given.name, given.since, given.until)
+    most = (await triggers.propose(given.name)).most
+    most = triggers.trigger(given.name).budget if most is None else most
+    starts = [await triggers.fire(given.name, time_text(at), due=at, late=True) for at in due if not given.dry_run]
+    if starts:
+        await triggers.begin(host.go_on)
+    return {"due": [time_text(at) for at in due], "most": most, "fires": [to_builtins(start) for start, _ in starts]}
+
+
+@operation(
     "Start the runs of all triggers that are due, and drive them.", Input, shape(runs=list[Object], problems=Names)
 )
 async def tick_triggers(host: Host, given: Input) -> Value:
-    runs, problems = list[str](), list[str]()
+    problems, clock = list[str](), host.runtime.clock
     triggers = Triggers(host.runtime, problems.append, host.caller.door)
-    while fresh := set(await triggers.tick(host.runtime.clock.now(), host.go_on)) - {*runs}:
-        runs += sorted(fresh)
+    runs = await triggers.tick(clock.now(), host.go_on)
+    if triggers.polls:  # a file is taken at the second look
+        await clock.sleep(POLL_SECONDS)
+        runs += await triggers.tick(clock.now(), host.go_on)
     return {"runs": [await host.shown(run) for run in runs], "problems": problems}

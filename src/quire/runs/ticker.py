@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
     from quire.runs.triggers import Triggers
 
-BEAT_SECONDS, SWEEP_SECONDS, PRUNE_SECONDS = 5.0, 10.0, 3600.0
+BEAT_SECONDS, SWEEP_SECONDS, PRUNE_SECONDS, POLL_SECONDS = 5.0, 10.0, 3600.0, 2.0
 LEAVE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 3600.0
 MOST_READ, MOST_PRUNED = 1000, 200
@@ -66,7 +66,8 @@ class Ticker:
         self.add(BEAT_SECONDS, self.wake, of_queue=True)
         self.add(sweep_seconds, self.sweep, of_queue=True)
         self.add(PRUNE_SECONDS, self.prune)
-        self.add(BEAT_SECONDS, self._fire)
+        self._fired = 0.0
+        self.add(POLL_SECONDS, self._fire)
 
     def add(self, seconds: float, duty: Duty, *, of_queue: bool = False) -> None:
         """Have a duty done at this interval while this process is the oldest fit process; with `of_queue` while it is
@@ -91,7 +92,10 @@ class Ticker:
                     await asyncio.wait_for(self._runtime.store.leave(self.process.id), LEAVE_SECONDS)
 
     async def _fire(self, now: float) -> None:
-        """Start the runs of triggers that are due."""
+        """Start the runs of triggers that are due. Files are looked at more often than times."""
+        if not (self._triggers and self._triggers.polls) and monotonic() < self._fired + BEAT_SECONDS - POLL_SECONDS:
+            return
+        self._fired = monotonic()
         if self._triggers is None and await self._runtime.store.triggers():
             from quire.runs.triggers import Triggers  # it loads the analysis of documents
 

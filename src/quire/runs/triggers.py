@@ -1,4 +1,4 @@
-"""Triggers: runs that start at the times of the user's settings, once for each occurrence.
+"""Triggers: runs that start at times, for deliveries of webhooks or for files, once for each occurrence.
 
 A trigger acts only while the store has the sealed consent of the user to its settings and to what its document may do.
 Each fire reads the document as it is now and compares the two. A run is prepared first; the claim of the occurrence,
@@ -13,10 +13,11 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -40,20 +41,24 @@ from quire.errors import (
     RunBusy,
     RunState,
 )
-from quire.expr import ExpressionError, compile, parse
+from quire.expr import ExpressionError, compile, parse, reads
 from quire.library.interface import input_schema
+from quire.library.library import Library
 from quire.library.lock_check import load_lock, lock_path, require_lock
 from quire.library.lock_facts import LockableDocument, LockFacts
 from quire.library.lookup import document_of
+from quire.library.proven_findings import ProvenFindings
 from quire.models.choose import PICODOLLARS
 from quire.runs.notify import announce_refusal
 from quire.runs.options import RunOptions
 from quire.runs.proven import prove_run
 from quire.runs.spending import admission
 from quire.runs.stored import store_place
+from quire.runs.trigger_files import WatchedFiles
 from quire.source import Source, relative_to_here
 from quire.stores import is_server
 from quire.stores.occurrences import PREFIX, EnabledTrigger, Occurrence, Start
+from quire.trust.private_files import shared_secret
 from quire.trust.seal import same, user_seal
 from quire.values import encode, fingerprint
 from quire.wording import did_you_mean, nearest
@@ -64,6 +69,7 @@ from quire.workspace.settings import table_in
 
 if TYPE_CHECKING:
     from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument
+    from quire.diagnostics import Diagnostic
     from quire.engine.records import NewRun
     from quire.library.document import Document
     from quire.runs.runtime import Runtime
@@ -71,13 +77,15 @@ if TYPE_CHECKING:
     from quire.stores.statements import Statements
     from quire.stores.transactions import Steps
     from quire.values import Value
-    from quire.workspace.settings import Settings, TriggerSettings
+    from quire.workspace.settings import HookSecret, Settings, TriggerSettings
 
-MOST_CAUGHT_UP = 100
+MOST_CAUGHT_UP, MOST_BACKFILLED = 100, 1000
 MOST_WAITING = 20
 """Runs that wait for people before a trigger starts no more."""
 ON_TIME = 60.0
 """The seconds within which an occurrence counts as on time."""
+Facts: TypeAlias = "Mapping[str, Value]"
+NO_FACTS: Facts = {}
 
 
 def source_of(name: str) -> str:
@@ -115,11 +123,16 @@ class Kind(NamedTuple):
 
     names: tuple[str, ...]
     """The names that expressions may read."""
-    times: Callable[[TriggerSettings, float], Iterator[float]]
+    times: Callable[[TriggerSettings, float], Iterator[float]] = lambda trigger, after: iter(())
     """Yields the due times after a time. Raises `CannotStart` for settings that are wrong."""
 
 
-KINDS: Mapping[str, Kind] = {"cron": Kind(("due",), _cron), "every": Kind(("due",), _every)}
+KINDS: Mapping[str, Kind] = {
+    "cron": Kind(("due",), _cron),
+    "every": Kind(("due",), _every),
+    "webhook": Kind(("due", "body", "headers")),
+    "files": Kind(("due", "file")),
+}
 
 
 def kind_of(trigger: TriggerSettings) -> Kind:
@@ -144,13 +157,11 @@ def look(trigger: TriggerSettings, cursor: float, now: float) -> tuple[tuple[flo
 def inputs_of(trigger: TriggerSettings, facts: Mapping[str, Value]) -> dict[str, Value] | None:
     """Return the inputs of a run; None if `when` is false. Raises `BadInputs` with all problems."""
     inputs, problems = dict[str, Any](trigger.inputs), list[str]()
-    named = {**trigger.inputs, _WHEN: {"expr": trigger.when or "true"}}
-    for name, expression in named.items():
-        if isinstance(expression, Mapping) and [*expression] == ["expr"]:
-            try:
-                inputs[name] = compile(parse(str(expression["expr"]), dialect=True)).evaluate(facts)
-            except ExpressionError as error:
-                problems.append(f"{name}: {error}")
+    for name, expression in _expressions(trigger).items():
+        try:
+            inputs[name] = compile(parse(expression, dialect=True)).evaluate(facts)
+        except ExpressionError as error:
+            problems.append(f"{name}: {error}")
     if not isinstance(when := inputs.pop(_WHEN, True), bool):
         problems.append(f"{_WHEN} is not true or false")
     if problems:
@@ -158,7 +169,53 @@ def inputs_of(trigger: TriggerSettings, facts: Mapping[str, Value]) -> dict[str,
     return inputs if when else None
 
 
-_WHEN = "the expression of when"
+_WHEN, _KEY = "the expression of when", "the expression of key"
+
+
+def _expressions(trigger: TriggerSettings) -> dict[str, str]:
+    """Return the expressions of the inputs and of `when`."""
+    named = {**trigger.inputs, _WHEN: {"expr": trigger.when or "true"}}
+    return {
+        name: str(expression["expr"])
+        for name, expression in named.items()
+        if isinstance(expression, Mapping) and [*expression] == ["expr"]
+    }
+
+
+def outside_inputs(trigger: TriggerSettings) -> tuple[str, ...]:
+    """Return the inputs that get text from outside. Raises `BadInputs` for wrong expressions, also of others."""
+    outside, problems = list[str](), list[str]()
+    for name, expression in {**_expressions(trigger), _KEY: trigger.key or "body"}.items():
+        # Headers are not signed: a delivery that is sent again with others must not be a new one.
+        names = kind_of(trigger).names if name != _KEY else ("body",)
+        try:
+            paths = {read.path[0] for read in reads(parse(expression, dialect=True))}
+        except ExpressionError as error:
+            problems.append(f"{name}: {error}")
+            continue
+        problems += [f"{name}: {path} is unknown; it can read {', '.join(names)}" for path in sorted(paths - {*names})]
+        outside += [name] if paths - {"due"} and name in trigger.inputs else []
+    if problems:
+        raise BadInputs(problems)
+    return tuple(outside)
+
+
+def key_of(expression: str, body: Value) -> str:
+    """Return the key of a delivery; empty if its body has none."""
+    key: Value = None
+    with suppress(ExpressionError):
+        key = compile(parse(expression, dialect=True)).evaluate({"body": body})
+    return str(key) if isinstance(key, str | int) else ""
+
+
+def _sample(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Value:
+    """Return a small value that fits a schema: with it the rest of a start is checked before there is a delivery."""
+    schema = shared.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    if schema.get("type") == "object" and "default" not in schema:
+        return {name: _sample(schema["properties"][name], shared) for name in schema.get("required", [])}
+    simple = {"number": schema.get("minimum", 0), "boolean": False, "array": []}
+    sample: Value = schema.get("default", schema.get("enum", [simple.get(schema.get("type", ""), "text")])[0])
+    return sample
 
 
 class Consent(Struct, frozen=True):
@@ -195,6 +252,10 @@ class Triggers:
         self._seal = user_seal(runtime.settings.user, runtime.environ)
         self._failed: dict[str, str] = {}
         """The last failures, by trigger and by run."""
+        self._watched: dict[str, WatchedFiles] = {}
+        """By the digests of the triggers."""
+        self.polls = False
+        """True if the last tick has looked at files."""
 
     @property
     def settings(self) -> Settings:
@@ -230,18 +291,26 @@ class Triggers:
         """Look for everything that would keep a trigger from starting its document."""
         trigger, settings, now, problems = self.trigger(name), self.settings, self._runtime.clock.now(), list[str]()
         try:
-            if next(kind_of(trigger).times(trigger, now), None) is None:
+            if trigger.cron and next(_cron(trigger, now), None) is None:
                 problems.append(f"cron {trigger.cron} never fires")
-        except CannotStart as error:
+            if trigger.files:
+                WatchedFiles(settings, trigger.files, self._report)
+            for hook in trigger.webhook:
+                hook_secret(name, hook, self._runtime.environ)
+        except QuireError as error:
             problems.append(str(error))
         try:
             document = self._document(name, trigger)
-            key, lock, locked = await asyncio.to_thread(_locked, settings, document)
-            facts = dict.fromkeys(kind_of(trigger).names, time_text(now))
-            inputs = inputs_of(trigger, facts) or inputs_of(replace(trigger, when=""), facts) or {}
+            outside = outside_inputs(trigger)
+            key, lock, locked = await asyncio.to_thread(_locked, settings, document, outside)
+            own = {input: value for input, value in trigger.inputs.items() if input not in outside}
+            inside = replace(trigger, inputs=own, when="" if trigger.webhook or trigger.files else trigger.when)
+            facts = {"due": time_text(now)}
+            inputs = inputs_of(inside, facts) or inputs_of(replace(inside, when=""), facts) or {}
         except QuireError as error:
             return Proposal((*problems, str(error)))
-        required = cast("list[str]", input_schema(document).get("required", []))
+        schema = cast("Any", input_schema(document))
+        required, properties = schema.get("required", []), schema.get("properties", {})
         problems += [f"input {input} is not mapped" for input in required if input not in trigger.inputs]
         may = tuple(dict.fromkeys(entry.capability for entry in locked.may))
         if not document.runnable().thread:  # the grants of a directive are in its signature
@@ -254,8 +323,13 @@ class Triggers:
         proposal = Proposal(
             (), authority, _digest(trigger, authority), may, document=key.partition("#")[0], needs=locked.may
         )
+        for finding in await asyncio.to_thread(_findings, settings, document, outside):
+            if finding.code.id not in accepted:
+                problems.append(f"{finding.code.id}: {finding.message}: --accept {finding.code.id} lets it")
         try:
-            pins = (await self._runtime.prepared(document, inputs, self._options(name, trigger, accepted))).pins
+            samples = {input: _sample(properties.get(input, {}), schema.get("$defs", {})) for input in outside}
+            options = self._options(name, trigger, accepted)
+            pins = (await self._runtime.prepared(document, {**inputs, **samples}, options)).pins
         except QuireError as error:
             problems += getattr(error, "problems", None) or [str(error)]
             return replace(proposal, problems=tuple(dict.fromkeys(problems)))
@@ -281,6 +355,15 @@ class Triggers:
             raise Refused("\n".join([f"trigger {name} is refused:", *proposal.problems]))
         if proposal.digest != seen:
             raise Refused(f"trigger {name} is not what was shown: look at it again")
+        trigger = self.trigger(name)
+        if trigger.files and not trigger.existing:
+            watched = WatchedFiles(self.settings, trigger.files, self._report)
+            await asyncio.to_thread(watched.look)
+            while files := await asyncio.to_thread(watched.look):
+                for file in files:
+                    occurrence, reason = Occurrence(source_of(name), file.key), "found when the trigger was enabled"
+                    await self._store.start_once(None, occurrence, state="skipped", reason=reason)
+                    watched.settled[file.path] = file.mark
         row = EnabledTrigger(name, seen, proposal.authority, now, now, by, "")
         await self._store.enable(replace(row, seal=self._sealed(row)))
 
@@ -305,17 +388,21 @@ class Triggers:
         )
 
     async def fire(
-        self, name: str, key: str, *, due: float = 0.0, facts: Mapping[str, Value] | None = None, moves: bool = False
+        self, name: str, key: str, *, due: float = 0.0, facts: Facts = NO_FACTS, moves: bool = False, late: bool = False
     ) -> tuple[Start, bool]:
         """Start a run for an occurrence, and tell whether this call has claimed it. Nothing is driven. With `moves` the
-        cursor moves to the due time. Raises `RunState` for a trigger that is not enabled."""
+        cursor moves to the due time; with `late` the overlap is `queue`. Raises `RunState` for a trigger that is not
+        enabled."""
         row, trigger, why = (await self.rows()).get(name, (None, self.trigger(name), "it is not enabled"))
         if row is None or trigger is None or why:
             raise RunState(f"trigger {name} starts nothing: {why}")
+        if not moves and (earlier := await self._store.start_of(Occurrence(source_of(name), key))) is not None:
+            return earlier, False
+        trigger = replace(trigger, overlap="queue") if late else trigger
         due, new, reason = due or self._runtime.clock.now(), None, "when is false"
         state: StartState = "skipped"
         try:
-            inputs = inputs_of(trigger, {"due": time_text(due, trigger.zone), **(facts or {})})
+            inputs = inputs_of(trigger, {"due": time_text(due, trigger.zone), **facts})
             if inputs is not None:
                 document, consent = await self._covered(row, trigger)
                 options = self._options(name, trigger, consent.accepted)
@@ -337,7 +424,7 @@ class Triggers:
     async def _covered(self, row: EnabledTrigger, trigger: TriggerSettings) -> tuple[Document, Consent]:
         """Return the document as it is now, with what the user agreed to. Raises `Refused` if it may do more."""
         document, consent = self._document(row.name, trigger), msgspec.json.decode(row.authority, type=Consent)
-        await asyncio.to_thread(_require_covered, self.settings, document, consent)
+        await asyncio.to_thread(_require_covered, self.settings, document, consent, outside_inputs(trigger))
         return document, consent
 
     async def problems(self) -> dict[str, str]:
@@ -374,21 +461,31 @@ class Triggers:
         return (yield from money(sql)) if money is not None else ""
 
     async def tick(self, now: float, drive: Callable[[str], Awaitable[object]]) -> list[str]:
-        """Settle all due times, and drive the pending runs of triggers: where they may not overlap, the oldest while
-        none is under way. Return them."""
-        runs, rows = list[str](), await self.rows()
+        """Settle all due times and files, and drive the pending runs of triggers. Return them."""
+        rows = await self.rows()
+        self.polls = any(trigger is not None and trigger.files and not why for _, trigger, why in rows.values())
         for row, trigger, why in rows.values():
             if trigger is not None and not why:
                 await self._tried(row.name, self._settle(row, trigger, now))
-        for source, waits in itertools.groupby(await self._store.under_way(), lambda each: each[0]):
-            _, trigger, _ = rows.get(source.removeprefix(PREFIX), (None, None, ""))
-            states = {run: status for _, run, status in waits}
-            pending = [run for run, status in states.items() if status == "pending"]
-            overlaps = trigger is not None and trigger.overlap == "allow"
-            runs += pending if overlaps else pending[:1] if len(pending) == len(states) else []
-        for run in runs:
-            await self._tried(run, drive(run))
-        return runs
+        return await self.begin(drive)
+
+    async def begin(self, drive: Callable[[str], Awaitable[object]]) -> list[str]:
+        """Drive the pending runs of triggers, where they may not overlap the oldest while none is under way, until none
+        is left that need not wait. Return them."""
+        runs, triggers = list[str](), self.settings.triggers
+        while True:
+            fresh: list[str] = []
+            for source, waits in itertools.groupby(await self._store.under_way(), lambda each: each[0]):
+                trigger, states = triggers.get(source.removeprefix(PREFIX)), {run: status for _, run, status in waits}
+                pending = [run for run, status in states.items() if status == "pending"]
+                overlaps = trigger is not None and trigger.overlap == "allow"
+                fresh += pending if overlaps else pending[:1] if len(pending) == len(states) else []
+            fresh = [run for run in fresh if run not in runs]
+            if not fresh:
+                return runs
+            for run in fresh:
+                await self._tried(run, drive(run))
+            runs += fresh
 
     async def _tried(self, name: str, work: Awaitable[object]) -> None:
         """Report the first failure of a trigger or a run. The next tick tries it again."""
@@ -403,7 +500,7 @@ class Triggers:
             self._failed[name] = str(error)
 
     async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float) -> None:
-        """Settle the due times of one trigger."""
+        """Settle the due times and the files of one trigger."""
         if row.cursor > now + ON_TIME:  # the clock was wrong; claims stay
             return await self._store.move_trigger(row.name, row.cursor, now)
         missed, times = look(trigger, row.cursor, now)
@@ -415,13 +512,49 @@ class Triggers:
             await self._store.start_once(None, occurrence, admit, state="missed", reason=reason)
         for time in times:
             await self.fire(row.name, time_text(time), due=time, moves=True)
+        if trigger.files:
+            fresh = WatchedFiles(self._runtime.settings, trigger.files, self._report)
+            watched = self._watched.setdefault(row.digest, fresh)
+            for file in await asyncio.to_thread(watched.look):
+                facts: Value = {"path": file.path, "name": PurePath(file.path).name, "size": file.size}
+                await self.fire(row.name, file.key, facts={"file": facts})
+                watched.settled[file.path] = file.mark
+
+    async def holes(self, name: str, since: str, until: str) -> list[float]:
+        """Return the due times of a time span that nothing has claimed."""
+        trigger = self.trigger(name)
+        try:
+            zone, times = ZoneInfo(trigger.zone), [datetime.fromisoformat(text) for text in (since, until)]
+            first, last = (time.replace(tzinfo=time.tzinfo or zone).timestamp() for time in times)
+        except (OSError, ValueError, KeyError) as error:
+            raise CannotStart(f"a time is written like 2026-11-01 or 2026-11-01T06:00: {error}") from None
+        last = min(last, self._runtime.clock.now())
+        due = itertools.takewhile(lambda time: time <= last, kind_of(trigger).times(trigger, first - 0.5))
+        all_due, source = list(itertools.islice(due, MOST_BACKFILLED + 1)), source_of(name)
+        if not (trigger.cron or trigger.every) or len(all_due) > MOST_BACKFILLED:
+            raise CannotStart(f"only {MOST_BACKFILLED:,} due times of cron or every are filled at once")
+        return [time for time in all_due if not await self._store.start_of(Occurrence(source, time_text(time)))]
+
+
+def hook_secret(name: str, hook: HookSecret, environ: Mapping[str, str]) -> bytes:
+    """Return the secret of a webhook. Raises `CannotStart` or `Refused`."""
+    encoded = hook.scheme == "standard"
+    return shared_secret(f"[triggers.{name}]", hook.secret_env, hook.secret_file, environ, encoded=encoded)
 
 
 def _digest(trigger: TriggerSettings, authority: str) -> str:
     return fingerprint([msgspec.to_builtins(trigger), authority])
 
 
-def _locked(settings: Settings, document: Document, old: Lock | None = None) -> tuple[str, str, LockedDocument]:
+def _findings(settings: Settings, document: Document, outside: tuple[str, ...]) -> list[Diagnostic]:
+    """Return the findings about text from outside that some inputs bring into a document. Comments in it allow none."""
+    findings = ProvenFindings(Library(settings).snapshot()).of(document.source, outside) if outside else ()
+    return [finding for finding in findings if finding.code.id.startswith("TA")]
+
+
+def _locked(
+    settings: Settings, document: Document, outside: tuple[str, ...], old: Lock | None = None
+) -> tuple[str, str, LockedDocument]:
     """Return the key of a document, its lock as text, and its facts; with the tools and prices of an earlier lock."""
     reading = None if old else load_lock(lock_path(settings.workspace))
     tools = old.tools if old else reading.lock.tools if reading and reading.lock else {}
@@ -430,14 +563,14 @@ def _locked(settings: Settings, document: Document, old: Lock | None = None) -> 
     if key is None:
         raise Refused(f"{document.name} is outside of this workspace, whose documents triggers start")
     key += f"#{document.declared}" if document.declared else ""
-    lock = facts.lock([LockableDocument(key, document.source, document.runnable())])
+    lock = facts.lock([LockableDocument(key, document.source, document.runnable(), outside=outside)])
     return key, file.written(lock), lock.documents[key]
 
 
-def _require_covered(settings: Settings, document: Document, consent: Consent) -> None:
+def _require_covered(settings: Settings, document: Document, consent: Consent, outside: tuple[str, ...]) -> None:
     """Raise `Refused` if a document may do or cost more than the user agreed to."""
     old = require_lock(read_lock(Source.of(consent.lock, "the consent")))
-    key, _, now = _locked(settings, document, old)
+    key, _, now = _locked(settings, document, outside, old)
     changes = compare_document(key, old.documents.get(consent.key), now, old.tools)
     if wider := [told(change) for change in changes if change.direction == "wider"]:
         raise Refused("\n".join([f"{key} may do or cost more than when the trigger was enabled:", *wider]))

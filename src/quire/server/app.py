@@ -33,6 +33,7 @@ from quire.server.access import Users
 from quire.server.assets import Assets
 from quire.server.endpoints import KEY_HEADER, Endpoint, Reply, json_response, problem_response
 from quire.server.guard import Guard
+from quire.server.hooks import Hooks
 from quire.server.routes import ENDPOINTS
 from quire.stores.contract import KeptReply
 from quire.values import decode, encode
@@ -169,7 +170,8 @@ def application(
         groups.setdefault(endpoint.path, []).append(endpoint)
     # Paths with a fixed end come before those that take any path.
     paths = sorted(groups, key=lambda path: path.endswith(":path}"))
-    endpoints = [_route(site, path, groups[path], report) for path in paths]
+    endpoints = [_route(site, f"{API}{path}", groups[path], report) for path in paths]
+    hooks = Endpoint("POST", "/hooks/{name}", "deliver", "", "FREE", Hooks().receive)
 
     async def unknown(request: Request) -> Response:
         return problem_response(_unknown(endpoints, request), site.options.base, request.url.path)
@@ -177,6 +179,7 @@ def application(
     routes = [
         *endpoints,
         Route(f"{API}/{{rest:path}}", unknown, methods=["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]),
+        _route(site, hooks.path, [hooks], report),
         Route("/static/{version}/{file:path}", file),
         Route("/frames/{kind}", frame),
         Route("/problems/{code}", _problem_page),
@@ -224,7 +227,7 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
             return problem_response(problem, site.options.base, request.url.path)
         return await compressed(json_response(answer) if isinstance(answer, Reply) else answer, request)
 
-    return Route(f"{API}{path}", serve, methods=list(by_method))
+    return Route(path, serve, methods=list(by_method))
 
 
 class Crowd:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 API = "/api/"
+HOOKS, MAX_DELIVERY = "/hooks/", 1_000_000
+"""Webhooks are signed instead of having a token, and may have any media type."""
 OPEN_TO_OTHER_SITES = ("/static/", "/frames/")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 WRONG_TOKENS = 20
@@ -93,7 +95,7 @@ class Guard:
         try:
             scope = {**scope, "headers": self._headers_of_proxy(scope["headers"])} if self._proxied else scope
             scope = {**scope, "user": await self._check(scope)}
-            receive = _limited(receive, Headers(scope=scope))
+            receive = _limited(receive, Headers(scope=scope), _most(scope["path"]))
         except Problem as problem:
             await problem_response(problem, self._base, path)(scope, receive, send)
             return
@@ -122,14 +124,15 @@ class Guard:
         if headers.get("sec-fetch-site") == "cross-site" and not open_to_others:
             raise Problem.of("foreign-origin", "the request comes from another site")
         access = await self._check_token(scope, headers) if path.startswith(API) else Access()
-        if scope["method"] not in SAFE and headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
+        media = headers.get("content-type", "").split(";")[0].strip().lower()
+        if scope["method"] not in SAFE and media != JSON and not path.startswith(HOOKS):
             raise Problem.of("wrong-media-type", "a request that changes something is sent as application/json")
         if "transfer-encoding" in headers and "content-length" in headers:
             raise Problem.of(
                 "two-lengths", "the request has Content-Length and Transfer-Encoding", headers={"Connection": "close"}
             )
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MAX_BODY:
+        if not length.isdecimal() or int(length) > _most(path):
             raise Problem.of("too-large", f"the body has {length} bytes")
         return access
 
@@ -201,7 +204,11 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-def _limited(receive: Receive, headers: Headers) -> Receive:
+def _most(path: str) -> int:
+    return MAX_DELIVERY if path.startswith(HOOKS) else MAX_BODY
+
+
+def _limited(receive: Receive, headers: Headers, most: int) -> Receive:
     """Stop reading a body without a declared length once it is too large."""
     if "content-length" in headers:
         return receive
@@ -211,8 +218,8 @@ def _limited(receive: Receive, headers: Headers) -> Receive:
         nonlocal got
         message = await receive()
         got += len(message.get("body", b""))
-        if got > MAX_BODY:
-            raise Problem.of("too-large", f"the body has more than {MAX_BODY} bytes")
+        if got > most:
+            raise Problem.of("too-large", f"the body has more than {most} bytes")
         return message
 
     return receiving

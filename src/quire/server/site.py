@@ -90,7 +90,7 @@ class Site:
             hand_over=hand_over,
             report=self.report,
         )
-        self.ticker = Ticker(runtime, "serve", self._continue, self.report, MOST_RUNS, lambda: len(self.runs))
+        self.ticker = Ticker(runtime, "serve", self.drive, self.report, MOST_RUNS, lambda: len(self.runs))
         self.indexer = RunIndexer(runtime)
         self.metrics = Metrics(runtime.store, self.folder)
         self.webhooks = (
@@ -147,6 +147,7 @@ class Site:
         """Leave a run to a process of its own."""
         self._hand_over(run)
 
-    async def _continue(self, run: str) -> None:
+    async def drive(self, run: str) -> None:
+        """Continue a run, if there is room for it."""
         with contextlib.suppress(Problem):  # no room is left, or the server is stopping
             await self.runs.go_on(run)

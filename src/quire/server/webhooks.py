@@ -21,9 +21,10 @@ from msgspec.structs import replace
 from quire.engine.records import Status
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.server.address import file_of
-from quire.server.webhook_outbox import Outbox, OutMessage, secret_of, signed_headers
+from quire.server.webhook_outbox import Outbox, OutMessage, signed_headers
 from quire.stores.contract import MOST_QUESTIONS
 from quire.tools.builtin.http_request import Hosts, HttpFetch
+from quire.trust.private_files import shared_secret
 from quire.values import encode
 from quire.workspace.grants import default_grants, reach_of
 from quire.workspace.settings import ToolSettings
@@ -76,7 +77,10 @@ class Webhooks:
         """Read the secrets and open the outbox. Raises `CannotStart` or `Refused`."""
         if not self.hooks:
             raise CannotStart(f"--webhooks: {self._runtime.settings.user}/quire.toml has no table [webhooks.NAME]")
-        self._secrets = {name: secret_of(name, hook, self._runtime.environ) for name, hook in self.hooks.items()}
+        self._secrets = {
+            name: shared_secret(f"[webhooks.{name}]", hook.secret_env, hook.secret_file, self._runtime.environ)
+            for name, hook in self.hooks.items()
+        }
         self.outbox.open()
 
     async def run(self) -> None:

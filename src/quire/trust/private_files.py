@@ -5,8 +5,11 @@ They are created unreadable to others, and a private key that others could have 
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from quire.patterns import late_pattern
 
 MAX_KEY_BYTES = 16_384
 NAME = late_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+SECRET_PREFIX, SHORTEST_SECRET = "whsec_", 24
 _POSIX = os.name == "posix"
 
 
@@ -67,6 +71,28 @@ def read_private(path: Path, what: str = "private key", remedy: str = "") -> str
         if _POSIX and status.st_uid != os.geteuid():
             raise Refused(f"the {what} {path} belongs to another user, so it is not used")
         return _text(path, file.read(MAX_KEY_BYTES + 1))
+
+
+def shared_secret(
+    place: str, variable: str | None, file: Path | str | None, environ: Mapping[str, str], *, encoded: bool = True
+) -> bytes:
+    """Return the secret that signs messages. If `encoded`, the text after `whsec_` is Base64, as Standard Webhooks has
+    it. Raises `CannotStart`, which names the place of the setting, or `Refused`."""
+    if variable:
+        text, where = environ.get(variable, ""), f"the variable {variable}"
+    else:
+        text, where = read_private(Path(file or "").expanduser(), "secret of a webhook"), str(file)
+    text = text.strip()
+    if not text:
+        raise CannotStart(f"{place}: {where} has no secret")
+    try:
+        is_base64 = encoded and text.startswith(SECRET_PREFIX)
+        secret = base64.b64decode(text.removeprefix(SECRET_PREFIX), validate=True) if is_base64 else text.encode()
+    except binascii.Error:
+        raise CannotStart(f"{place}: the text after {SECRET_PREFIX} in {where} is not Base64") from None
+    if len(secret) < SHORTEST_SECRET:
+        raise CannotStart(f"{place}: the secret in {where} is shorter than {SHORTEST_SECRET} bytes")
+    return secret
 
 
 def read_small(path: Path) -> str:

@@ -22,8 +22,8 @@ CHOSEN = frozenset(("NAME", "PROVIDER", "KEY", "STEP"))
 _FORMS = {
     "texts": "allow deny modules shell_env files tools events include command folders safe_folders",
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
-    "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
-    "flag": "cache trusted private enabled tls documents locked different_approver",
+    "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners rate",
+    "flag": "cache trusted private enabled tls documents locked different_approver existing",
     "duration": "timeout expiry heartbeat every keep keep_failed",
     "amount": "input output budget day_budget",
     "temperature": "temperature",
@@ -35,6 +35,8 @@ _OTHER_FORMS = {
     "assume.NAME": "size",
     "triggers.NAME.window": "duration",
     "triggers.NAME.inputs": "values",
+    "triggers.NAME.files": "text",
+    "triggers.NAME.webhook": "tables",
     **dict.fromkeys(("budgets.run", "budgets.day", "budgets.month"), "amount"),
 }
 
@@ -331,10 +333,24 @@ SETTING_KEYS = (
     SettingKey("telemetry.endpoint", "–", "the receiver of [traces](../guides/operations.md#traces); own file only"),
     SettingKey("telemetry.content", "`false`", "send prompts, replies and arguments along", words=_FLAG),
     SettingKey("triggers.NAME.run", "needed", "the document of a trigger, as `quire run` takes it; in either file"),
-    SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; either this or `every`'),
+    SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; or `every`, `webhook`, `files`'),
     SettingKey("triggers.NAME.every", "–", "or an interval: it fires at the multiples since 1970"),
+    SettingKey(
+        "triggers.NAME.webhook",
+        "–",
+        "or [signed requests](../guides/triggers.md#webhooks): a table or a list of tables with `scheme` (`standard`, "
+        "`github`, `stripe`, `hmac`) and either `secret_env` or `secret_file`",
+    ),
+    SettingKey("triggers.NAME.key", "that of the scheme", "an expression over `body` that tells deliveries apart"),
+    SettingKey("triggers.NAME.rate", "`60`", "deliveries a minute"),
+    SettingKey("triggers.NAME.files", "–", 'or a pattern of files in the workspace, as in `"inbox/*.csv"`'),
+    SettingKey("triggers.NAME.existing", "`false`", "start runs for the files that it finds when it is enabled"),
     SettingKey("triggers.NAME.zone", '`"UTC"`', 'the time zone of `cron`, as in `"Europe/Berlin"`'),
-    SettingKey("triggers.NAME.inputs", "none", 'inputs of the run: values, or `{expr = "…"}` over `due`'),
+    SettingKey(
+        "triggers.NAME.inputs",
+        "none",
+        'values, or `{expr = "…"}` over `due` and what the source gives',
+    ),
     SettingKey("triggers.NAME.when", "always", "an expression over the same names: false skips the run"),
     SettingKey("triggers.NAME.budget", "none", "dollars of one run; needed where a model has a price"),
     SettingKey("triggers.NAME.day_budget", "none", "dollars of all its runs of a day, in UTC"),

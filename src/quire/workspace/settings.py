@@ -225,12 +225,32 @@ TRIGGER_WORDS = {
 }
 
 
+HOOK_SCHEMES = ("standard", "github", "stripe", "hmac")
+
+
+class HookSecret(Struct, frozen=True, omit_defaults=True):
+    """The way in which deliveries of a webhook are signed. The secret is named here, never held."""
+
+    scheme: str
+    secret_env: str = ""
+    secret_file: str = ""
+
+
 class TriggerSettings(Struct, frozen=True, omit_defaults=True):
     """A table `[triggers.NAME]`, with exactly one source. Nothing starts until the user enables it as it is."""
 
     run: str = ""
     cron: str = ""
     every: float | None = None
+    webhook: tuple[HookSecret, ...] = ()
+    """Any of them opens the door: there are two while a secret is replaced."""
+    key: str = ""
+    """The expression that tells deliveries apart; empty for that of the scheme."""
+    rate: int = 60
+    """Deliveries a minute."""
+    files: str = ""
+    existing: bool = False
+    """True to start runs for the files that are found when the trigger is enabled."""
     zone: str = "UTC"
     inputs: Mapping[str, object] = field(default_factory=dict)
     """Values, or `{"expr": TEXT}`."""

@@ -18,6 +18,7 @@ from quire.patterns import late_pattern
 from quire.values import InvalidValue, encode
 from quire.wording import did_you_mean, nearest
 from quire.workspace.settings import (
+    HOOK_SCHEMES,
     NOTIFY_EVENTS,
     ROLES,
     TRIGGER_WORDS,
@@ -25,6 +26,7 @@ from quire.workspace.settings import (
     WEBHOOK_TEXTS,
     BudgetSettings,
     ClusterSettings,
+    HookSecret,
     NotifySettings,
     PipelineEntry,
     PlaybookSettings,
@@ -128,6 +130,11 @@ class Table(Struct):
         outer = self.table(key)
         return {name: outer.table(name) for name in outer.data}
 
+    def several(self, key: str) -> list[Table]:
+        """Return a table, or the tables of a list."""
+        several = self._take(key, "a table or a list of tables", _tables) or ()
+        return [Table(self.file, f"{self.name}.{key}", data, self.problems) for data in several]
+
     def all_sizes(self) -> dict[str, Size]:
         """Return every key of this table, each with a size."""
         if not self.data:
@@ -177,6 +184,12 @@ def _values(value: object) -> Mapping[str, object] | None:
     except InvalidValue:
         return None
     return value if isinstance(value, Mapping) else None
+
+
+def _tables(value: object) -> list[Mapping[str, object]] | None:
+    several = value if isinstance(value, list) else [value]
+    tables = [data for data in several if isinstance(data, Mapping)]
+    return tables if tables and len(tables) == len(several) else None
 
 
 def _amount(value: object) -> float | None:
@@ -369,8 +382,18 @@ def read_telemetry(table: Table) -> TelemetrySettings:
     return TelemetrySettings(table.text("endpoint"), table.flag("content", False))
 
 
-SOURCES = ("cron", "every")
+SOURCES = ("cron", "every", "webhook", "files")
 """The keys of a trigger that say when it fires."""
+
+
+@whole_table
+def _read_hook(table: Table) -> HookSecret:
+    scheme, variable, file = table.choice("scheme", HOOK_SCHEMES), table.text("secret_env"), table.text("secret_file")
+    if "scheme" not in table.data or len({"secret_env", "secret_file"} & table.data.keys()) != 1:
+        table.wrong("needs scheme, and either secret_env or secret_file")
+    elif file and not file.startswith(("/", "~")):
+        table.wrong("secret_file has to begin with / or ~")
+    return HookSecret(scheme or "", variable or "", file or "")
 
 
 @whole_table
@@ -381,10 +404,14 @@ def read_trigger(table: Table) -> TriggerSettings:
     if "run" not in table.data or len([key for key in SOURCES if key in table.data]) != 1:
         table.wrong(f"needs run, the document, and one of {', '.join(SOURCES)}")
     given = {
-        **{key: table.text(key) for key in ("run", "cron", "zone", "when", "model")},
+        **{key: table.text(key) for key in ("run", "cron", "files", "key", "zone", "when", "model")},
         **{key: table.duration(key) for key in ("every", "window")},
         **{key: table.amount(key) for key in ("budget", "day_budget")},
-        **{key: table.choice(key, words) for key, words in TRIGGER_WORDS.items()},
+        "overlap": "queue" if {"webhook", "files"} & table.data.keys() else None,
+        **{key: word for key, words in TRIGGER_WORDS.items() if (word := table.choice(key, words))},
+        "webhook": [_read_hook(hook) for hook in table.several("webhook")],
+        "rate": table.positive("rate"),
+        "existing": table.flag("existing", False),
         "inputs": table.values("inputs"),
         "allow": table.texts("allow"),
     }
