@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,7 @@ def run_document(order: Order) -> int:
         force=order.force,
         out=to.kept if to else "",
         key=order.key or "",
+        trace=os.environ.get("TRACEPARENT", ""),
     )
     plan = read.runnable()
     inputs = _given_inputs(read, order)

@@ -139,10 +139,11 @@ SHAPES: Mapping[str, Shape] = {
     "until": _is_text,
     "source": _is_text,
     "lane": _is_text,
+    "trace": _is_text,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "lane")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "lane", "trace")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -236,6 +237,8 @@ class PinnedState(Struct, frozen=True):
     source: str = ""
     """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`."""
     lane: str = ""
+    trace: str = ""
+    """The `traceparent` of the work that started the run."""
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""

@@ -10,6 +10,8 @@ import socket
 from datetime import UTC, datetime
 from typing import TextIO
 
+from quire.telemetry import TRACE
+
 _RUN = re.compile(r"\brun ([0-9a-z]{7}-[0-9a-z]{5})\b")
 _LEVEL = re.compile(r"(warning|error|critical|traceback)\b", re.IGNORECASE)
 
@@ -32,10 +34,11 @@ class JsonLines(io.TextIOBase):
 def line_of(message: str) -> dict[str, str]:
     """Return a line. The words for people say its level, and which run it is about."""
     level, run = _LEVEL.match(message), _RUN.search(message)
+    about = {"run": run[1] if run else "", "trace_id": TRACE.get()}
     return {
         "time": datetime.now(UTC).isoformat(),
         "level": level[1].lower().replace("traceback", "error") if level else "info",
         "message": message,
         "process": f"{os.getpid()}@{socket.gethostname()}",
-        **({"run": run[1]} if run else {}),
+        **{name: text for name, text in about.items() if text},
     }
