@@ -14,7 +14,7 @@ from quire.versions import format_numbers
 
 PARTS = re.split(r"^## (.+)$", text_of("CHANGELOG.md"), flags=re.MULTILINE)[1:]
 VERSIONS = dict(zip(PARTS[::2], PARTS[1::2], strict=True))
-MOST_LINES = {"0.2.0": 30, "0.1.0": 30}
+MOST_LINES = {"0.2.0": 32, "0.1.0": 30}
 BEFORE = {
     "semantics": ("semantics", 1),
     "sqlite_schema": ("SQLite schema", 3),

@@ -23,7 +23,7 @@ _FORMS = {
     "texts": "allow deny modules shell_env files tools events include command folders safe_folders",
     "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
     "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners rate",
-    "flag": "cache trusted private enabled tls documents locked different_approver existing",
+    "flag": "cache trusted private enabled tls documents locked different_approver existing content",
     "duration": "timeout expiry heartbeat every keep keep_failed",
     "amount": "input output budget day_budget",
     "temperature": "temperature",
