@@ -177,7 +177,7 @@ async def drive(
             ended = await runtime.drive(
                 run, people=screen.terminal, listen=listen, overrides=overrides, began=screen.began, given=manner.given
             )
-            while await _has_waited(runtime, run, screen):
+            while await runtime.has_waited(run, screen.note, lambda: screen.interrupts.count > 0):
                 ended = await runtime.drive(run, people=screen.terminal, listen=listen, began=screen.began)
             return ended
 
@@ -229,6 +229,9 @@ class _Screen:
         self.view.start()
         self.interrupts.began(drive)
 
+    def note(self, line: str) -> None:
+        self.view.note(one_line(line))
+
     async def until_rest(self, work: Coroutine[object, object, DriveResult]) -> DriveResult | None:
         """Wait for the end of the drive. Return None if the user stopped it at once."""
         task = asyncio.ensure_future(work)
@@ -249,21 +252,6 @@ class _Screen:
             if status is not Status.COMPLETED:
                 self.progress.settle(status)
             self.view.stop()
-
-
-async def _has_waited(runtime: Runtime, run: str, screen: _Screen) -> bool:
-    """Wait until a run continues that waits by itself. Return False if it does not wait, if the user stops it, or if
-    another process continues it."""
-    row = parked = await runtime.row(run)
-    if row.parked:
-        screen.view.note(one_line(f"waiting {row.waits}"))
-    while row.wake_at is not None and row.epoch == parked.epoch and not screen.interrupts.count:
-        if (left := row.wake_at - runtime.clock.now()) <= 0:
-            screen.view.note("")
-            return True
-        await runtime.clock.sleep(min(left, 1.0))
-        row = await runtime.row(run)
-    return False
 
 
 def _model_lines(view: RunView, manner: SessionOptions, script: str | None, why: str, most: str) -> list[str]:

@@ -91,8 +91,9 @@ class Calls:
         self._hand_over = hand_over
         self._known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
         self._options = options
+        known = self._known
         self._launching = Launching(
-            runtime, self._known, shell=self._known.shell, hint=self._known.hint, options=options
+            runtime, known, shell=known.shell, hint=known.hint, options=options, hand_over=hand_over
         )
         self._late = LaunchedRuns(runtime)
         self._waited_for: dict[asyncio.Task[LaunchResult], AttachedDrive] = {}
