@@ -22,6 +22,7 @@ from quire.operations.problems import Problem
 from quire.runs.shares import Shares, hash_of
 from quire.server.address import file_of
 from quire.trust.private_files import names_in, read_private, write_new
+from quire.wording import cut
 from quire.workspace.settings import ROLES, Role, Settings
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from quire.server.endpoints import Call, Endpoint
     from quire.server.site import Site
 
+LONGEST_NAME = 200
 _TOKEN = re.compile(r"quire-([A-Za-z0-9_-]{1,64})-[0-9a-f]{48}")
 
 
@@ -105,7 +107,7 @@ class Users:
     def person(self, names: Sequence[str]) -> Access:
         """Return the access of the person that a proxy names. Raises `Problem` unless it is one with a role."""
         if len(names) != 1 or names[0] not in self._people:
-            person = visible(", ".join(names)) or "missing"
+            person = visible(cut(", ".join(names), LONGEST_NAME)) or "missing"
             raise Problem.of("unknown-person", f"{self.header} is {person}, and [serve.people] has no role for that")
         return Access(self._people[names[0]], f"person:{names[0]}")
 
