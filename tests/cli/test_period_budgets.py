@@ -75,7 +75,9 @@ def test_a_run_that_continues_needs_money_again(said: Said) -> None:
     assert main([*RUN, "--budget", "0.25"]) == 5
     said()
     assert main(["resume", "last", "--script", "replies.json", "--budget", "1.01"]) == 5
-    assert "not continued: [budgets] day = $1 has no room: runs of this period have cost or set aside $0.25" in said()[1]
+    assert (
+        "not continued: [budgets] day = $1 has no room: runs of this period have cost or set aside $0.25" in said()[1]
+    )
     assert main(["resume", "last", "--script", "replies.json", "--budget", "1"]) == 0
     assert main([*RUN, "--budget", "0.51"]) == 5
     assert "have cost or set aside $0.50" in said()[1]

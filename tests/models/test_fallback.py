@@ -166,7 +166,8 @@ async def test_a_model_that_failed_rests(stub: Stub) -> None:
     rest = min(fallback._resting.values()) - time.monotonic()
     assert fallback.REST_SECONDS - 10 < rest <= fallback.REST_SECONDS
     fallback._resting.update(dict.fromkeys(fallback._resting, time.monotonic()))
-    assert not model._rests("house:small")
+    assert (await ask(model))[1] == [("house:small", "house:large")]
+    assert asked(stub)[1:] == ["small", "small", "large"]
 
 
 async def test_all_models_that_rest_are_asked_all_the_same(stub: Stub) -> None:

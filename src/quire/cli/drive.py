@@ -177,7 +177,8 @@ async def drive(
             ended = await runtime.drive(
                 run, people=screen.terminal, listen=listen, overrides=overrides, began=screen.began, given=manner.given
             )
-            while await runtime.has_waited(run, screen.note, lambda: screen.interrupts.count > 0):
+            note = screen.view.note
+            while await runtime.has_waited(run, lambda line: note(one_line(line)), lambda: screen.interrupts.count > 0):
                 ended = await runtime.drive(run, people=screen.terminal, listen=listen, began=screen.began)
             return ended
 
@@ -228,9 +229,6 @@ class _Screen:
             tell(line)
         self.view.start()
         self.interrupts.began(drive)
-
-    def note(self, line: str) -> None:
-        self.view.note(one_line(line))
 
     async def until_rest(self, work: Coroutine[object, object, DriveResult]) -> DriveResult | None:
         """Wait for the end of the drive. Return None if the user stopped it at once."""

@@ -102,7 +102,10 @@ class OwnRuns:
         goes_on: bool = False,
     ) -> OwnRun:
         """Drive a run. Returns once the run is owned; raises the `QuireError` that kept it from being driven."""
-        self._require_room()
+        if self._closed:
+            raise Problem.of("too-many", "the server is stopping")
+        if len(self._runs) >= MOST_RUNS:
+            raise Problem.of("too-many", f"{len(self._runs)} runs are under way, and no more than {MOST_RUNS} may be")
         if run in self._runs:
             raise RunBusy(f"run {run} is being driven by this server already")
         own = self._runs[run] = OwnRun(run, goes_on)
@@ -112,12 +115,6 @@ class OwnRuns:
         if own.error is not None:
             raise own.error
         return own
-
-    def _require_room(self) -> None:
-        if self._closed:
-            raise Problem.of("too-many", "the server is stopping")
-        if len(self._runs) >= MOST_RUNS:
-            raise Problem.of("too-many", f"{len(self._runs)} runs are under way, and no more than {MOST_RUNS} may be")
 
     async def _drive(self, own: OwnRun, given: Given, overrides: Mapping[str, Value]) -> DriveResult | None:
         try:
