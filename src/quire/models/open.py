@@ -203,7 +203,9 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
     except ImportError as error:
         raise CannotStart(_missing_package(spec, error)) from None
     except UserError as error:
-        raise CannotStart(_refused(spec, error.message)) from None
+        if variable := re.search(r"`([A-Z][A-Z0-9_]+)` environment variable", error.message):
+            raise CannotStart(f"{spec} needs a key: set {variable[1]} in the environment") from None
+        raise CannotStart(f"{spec} cannot be used: {error.message.splitlines()[0][:200]}") from None
 
 
 def _takes_client(provider: type[object]) -> bool:
@@ -219,13 +221,6 @@ def _no_library() -> str:
 def _missing_package(spec: str, error: ImportError) -> str:
     extra = re.search(r'"(pydantic-ai-slim\[[a-z-]+\])"', str(error))
     return f"{spec} needs another package: {add_package(extra[1] if extra else 'pydantic-ai-slim')}"
-
-
-def _refused(spec: str, message: str) -> str:
-    variable = re.search(r"`([A-Z][A-Z0-9_]+)` environment variable", message)
-    if variable:
-        return f"{spec} needs a key: set {variable[1]} in the environment"
-    return f"{spec} cannot be used: {message.splitlines()[0][:200]}"
 
 
 def _nearest(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> str:
