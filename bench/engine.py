@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,17 +27,20 @@ from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
-from quire.engine.requests import Load, ToolRequest
+from quire.engine.requests import Effect, Load, ToolRequest
 from quire.plan.nodes import Plan, Sequence, Step, UseTool
 from quire.runs.adapters import Nobody, WallClock
 from quire.stores import open_store
 from quire.stores.sqlite.database import LOG_PAGES
+from quire.telemetry.exporter import Exporter
+from quire.telemetry.spans import RunSpans
 from quire.values import Value
 
 PURE = 5_000
 BLOCKS = 20
 BLOCK = 20
 REPLAYED = 10_000
+TRACED = 500
 BUSY = 1_000
 """Microseconds of a raw commit from which on the disk has other things to do."""
 
@@ -77,13 +81,34 @@ def document(steps: int, tool: bool) -> Plan:
     return Plan("T", "playbook", (), Sequence(tuple(Step(at, str(at), "S", work=work) for at in range(1, steps + 1))))
 
 
-async def drive(store: Store, run: str, plan: Plan) -> tuple[float, list[float]]:
+RECEIVER = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+    def log_message(self, *words):
+        pass
+server = HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"""
+
+
+async def drive(store: Store, run: str, plan: Plan, exporter: Exporter | None = None) -> tuple[float, list[float]]:
     """The seconds of one drive from start to end, and those from each tool call to the next: one step each."""
     await store.create(NewRun(run, "T", "playbook", "t.md", time.time(), {}, {}))
     instant = Instant()
     ports = Ports(store, instant, instant, instant, Nobody(), WallClock())
     lease = await store.acquire(run)
     driving = Drive(lease, Journal(()), ports, DriveLimits())
+    if exporter is not None and lease.row is not None:
+        spans, requests = RunSpans(lease.row, None), dict[str, Effect]()
+        spans.request_of = requests.get
+        driving.keep_requests(requests)
+        driving.when_written(lambda events: exporter.add(span for event in events for span in spans.add(event)))
     started = time.perf_counter()
     ended = await driving.until_rest(interpret(plan, {}), Batch(update=RunUpdate(status=Status.RUNNING)))
     took = time.perf_counter() - started
@@ -175,6 +200,32 @@ def commits(raw: sqlite3.Connection, count: int) -> list[float]:
     return took
 
 
+async def traced(here: Path) -> list[Row]:
+    """The same steps with and without spans that go to a receiver, in turns; two spans a step."""
+    store = open_store(here / "traced.db")
+    receiver = subprocess.Popen([sys.executable, "-c", RECEIVER], stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220
+    with receiver:
+        assert receiver.stdout is not None
+        exporter, lost = Exporter(f"http://127.0.0.1:{receiver.stdout.readline().strip()}"), list[str]()
+        ratios, work = [], []
+        for block in range(BLOCKS):
+            at = [time.process_time()]
+            plain = (await drive(store, f"plain-{block}", document(TRACED, True)))[0]
+            at.append(time.process_time())
+            ratios.append((await drive(store, f"traced-{block}", document(TRACED, True), exporter))[0] / plain)
+            exporter.flush(lost.append, 30)
+            at.append(time.process_time())
+            work.append((at[2] - 2 * at[1] + at[0]) / TRACED * 1e6)
+        receiver.kill()
+    assert not lost
+    await store.close()
+    ratio = statistics.median(ratios)
+    return [
+        Row("processor time of the two spans of a step", statistics.median(work), "µs", "", True),
+        Row("journaled step with traces / without", ratio, "×", "at most 1.05", ratio <= 1.05),
+    ]
+
+
 async def replayed(here: Path) -> list[Row]:
     store = open_store(here / "replayed.db", durability="process")
     plan = document(REPLAYED, True)
@@ -192,7 +243,7 @@ async def replayed(here: Path) -> list[Row]:
 def measure(folder: Path | None = None) -> list[Row]:
     with tempfile.TemporaryDirectory(dir=folder) as here:
         place = Path(here)
-        return [row for part in (pure, journaled, replayed) for row in asyncio.run(part(place))]
+        return [row for part in (pure, journaled, traced, replayed) for row in asyncio.run(part(place))]
 
 
 if __name__ == "__main__":

@@ -41,6 +41,8 @@ SLOW = (
     "mcp_server/test_stdio.py",
     "models/test_local.py",
     "stores/test_postgres",
+    "telemetry/test_phoenix.py",
+    "telemetry/test_server_logs.py",
     "test_pytest_plugin.py",
     "tools/test_mcp_gate.py",
 )

@@ -8,7 +8,7 @@ import socket
 from quire.errors import CannotStart
 
 
-def listening(host: str, port: int, *, anywhere: bool = False) -> socket.socket:
+def listening(host: str, port: int, *, anywhere: bool = False, option: str = "--host") -> socket.socket:
     """Open a socket on a loopback address; port 0 takes a free one. Raises `CannotStart`.
 
     With `anywhere` the address may be any address of this machine.
@@ -17,9 +17,9 @@ def listening(host: str, port: int, *, anywhere: bool = False) -> socket.socket:
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        raise CannotStart(f"--host {host}: an address such as 127.0.0.1 or ::1 is needed") from None
+        raise CannotStart(f"{option} {host}: an address such as 127.0.0.1 or ::1 is needed") from None
     if not parsed.is_loopback and not anywhere:
-        raise CannotStart(f"--host {host}: only this machine itself is served (127.0.0.1 or ::1)")
+        raise CannotStart(f"{option} {host}: only this machine itself is served (127.0.0.1 or ::1)")
     family = socket.AF_INET6 if parsed.version == 6 else socket.AF_INET
     # asyncio switches off Nagle's algorithm only for sockets that name their protocol; with it each answer that is
     # written in two parts waits 40 ms for the client's acknowledgement.

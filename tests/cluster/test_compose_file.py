@@ -146,6 +146,8 @@ class Containers:
         self.folder, self._started = folder, list[tuple[subprocess.Popen[bytes], Path]]()
         self.workspace, self._secrets = folder / "workspace", folder / "secrets"
         self.port = str(free_port())
+        self.probes: dict[Path, str] = {}
+        """The port of a worker's probes: each container has an address of its own."""
         self.workspace.mkdir()
         self._secrets.mkdir()
         for name, text in SECRETS.items():
@@ -178,6 +180,8 @@ class Containers:
         """Start a service; return its log."""
         log = self.folder / f"{name}-{len(self._started)}.log"
         command, environ = self.command(name)
+        self.probes[log] = str(free_port())
+        command = [word.replace("9464", self.probes[log]) for word in command]
         with log.open("wb") as output:
             process = subprocess.Popen(
                 command, cwd=self.workspace, env=environ, stdout=output, stderr=output, start_new_session=True
@@ -226,10 +230,16 @@ def test_the_services_of_the_file_run_a_document(containers: Containers) -> None
     serve, *workers = containers.start("serve"), containers.start("worker"), containers.start("worker")
     for log in workers:
         containers.wait_for(log, "driving runs")
-    kind, *check = SERVICES["serve"]["healthcheck"]["test"]
-    assert kind == "CMD"
-    check = [word.replace("8377", containers.port) for word in check]
-    until(lambda: subprocess.run(check, capture_output=True).returncode == 0, f"no page: {serve.read_text()}")
+    ports = {serve: ("serve", "8377", containers.port)}
+    ports |= {log: ("worker", "9464", containers.probes[log]) for log in workers}
+    for log, (name, there, here) in ports.items():
+        kind, *check = SERVICES[name]["healthcheck"]["test"]
+        assert kind == "CMD" and there in check[-1]
+        check = [word.replace(there, here) for word in check]
+        until(
+            lambda check=check: subprocess.run(check, capture_output=True).returncode == 0,  # type: ignore[misc]
+            f"{name} is not healthy: {log.read_text()}",
+        )
     done = containers.run("run", "hello.yaml", "--cluster")
     logs = "".join(log.read_text() for log in (serve, *workers))
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr + logs

@@ -39,11 +39,15 @@ def test_quire_takes_the_command_line(name: str) -> None:
     command.make_context(verb, [*rest])
 
 
-def test_probes_ask_the_port_that_the_command_opens() -> None:
-    container = CONTAINERS["quire-serve"]
+@pytest.mark.parametrize(("name", "option"), [("quire-serve", "--port"), ("quire-worker", "--metrics")])
+def test_probes_ask_the_port_that_the_command_opens(name: str, option: str) -> None:
+    container = CONTAINERS[name]
     (port,) = container["ports"]
-    assert str(port["containerPort"]) == container["args"][container["args"].index("--port") + 1]
+    place = container["args"][container["args"].index(option) + 1]
+    assert str(port["containerPort"]) == place.rpartition(":")[2]
     assert {container[probe]["httpGet"]["port"] for probe in PROBES} == {port["name"]}
+    scraped = PODS[name]["metadata"].get("annotations", {}).get("prometheus.io/port")
+    assert scraped == (str(port["containerPort"]) if name == "quire-worker" else None), "a server asks for a token"
 
 
 def test_the_service_leads_to_the_page() -> None:
@@ -124,7 +128,7 @@ class Pods:
         mount = container["volumeMounts"][0]["mountPath"]
         environ["QUIRE_SEAL_KEY_FILE"] = environ["QUIRE_SEAL_KEY_FILE"].replace(mount, str(self.folder / "secrets"))
         words = (*container["command"], *container["args"])
-        command = [word.replace("8377", str(port)).replace("0.0.0.0", "127.0.0.1") for word in words]
+        command = [re.sub("8377|9464", str(port), word).replace("0.0.0.0", "127.0.0.1") for word in words]
         log = self.folder / f"{name}.log"
         with log.open("wb") as output:
             self.started.append(
@@ -161,10 +165,11 @@ def asked(port: int, probe: dict[str, Any], **headers: str) -> int:
         connection.close()
 
 
-def test_the_containers_start_and_the_page_passes_its_probes(pods: Pods) -> None:
+def test_the_containers_start_and_pass_their_probes(pods: Pods) -> None:
     (port, log), container = pods.start("quire-serve"), CONTAINERS["quire-serve"]
     for probe in [container[name] for name in PROBES]:
         until(lambda probe=probe: asked(port, probe) == 200, f"{probe}: {log.read_text()}")  # type: ignore[misc]
     assert asked(port, container["livenessProbe"], Host="10.0.0.7:8377") == 421, "the header is needed"
-    _, log = pods.start("quire-worker")
+    (port, log), container = pods.start("quire-worker"), CONTAINERS["quire-worker"]
     until(lambda: "driving runs" in log.read_text(), "the worker does not start")
+    assert [asked(port, container[name]) for name in PROBES] == [200, 200, 200]

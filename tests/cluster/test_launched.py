@@ -38,8 +38,8 @@ from quire.stores.postgres.store import PostgresStore
 
 create = PostgresStore.create
 
-async def create_and_die(self, run):
-    await create(self, run)
+async def create_and_die(self, run, admit=None):
+    await create(self, run, admit)
     if run.id.startswith("L"):
         os.kill(os.getpid(), signal.SIGKILL)
 

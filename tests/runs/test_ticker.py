@@ -17,10 +17,10 @@ from quire.library.document import read
 from quire.runs import ticker as module
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.runs.ticker import SEEN_SECONDS, SWEEP_SECONDS, Ticker
+from quire.runs.ticker import SWEEP_SECONDS, Ticker
 from quire.source import Source
 from quire.stores import open_store
-from quire.stores.occurrences import Occurrence
+from quire.stores.occurrences import SEEN_SECONDS, Occurrence
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 

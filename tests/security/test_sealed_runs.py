@@ -25,6 +25,7 @@ import pytest
 from tests.given import given
 
 from quire.cli import main
+from quire.stores.sqlite.statements import APPLICATION_ID, MIGRATIONS
 
 PAGE = """# Deploy
 
@@ -282,17 +283,16 @@ def old(tmp_path: Path) -> Person:
     """A person with a store of Quire 0.1.0: its tables had no seals, no names and no replies over HTTP."""
     me = person(tmp_path, "me")
     assert me.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--quiet").returncode == 4
-    connection = sqlite3.connect(me.folder / ".quire" / "quire.db")
-    for table, columns in {
-        "runs": ("anchor", "seal", "subject", "name", "note", "seen_at", "until"),
-        "pins": ("seal",),
-        "journal": ("seal", "answered_by"),
-        "questions": ("seal", "answer_seal", "answered_by"),
-        "letters": ("seal",),
-    }.items():
-        for column in columns:
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    connection.execute("DROP TABLE http_replies")
+    store = me.folder / ".quire" / "quire.db"
+    later = store.rename(store.with_name("later.db"))
+    connection = sqlite3.connect(store)
+    for statement in (sql for migration in MIGRATIONS[:3] for sql in migration):
+        connection.execute(statement)
+    connection.execute("ATTACH ? AS later", (str(later),))
+    for (table,) in connection.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+        columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+        connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM later.{table}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute("PRAGMA user_version = 3")
     connection.commit()
     connection.close()

@@ -26,6 +26,7 @@ MOST_BYTES = {"/": 100_000, "others": 120_000}
 MOST_REQUESTS = {"/": 40, "others": 55}
 """A screen of many parts has a module for each; they are named in the shell, so that all are asked for at once."""
 MOST_NODES = 3000
+WEEKLY = '[triggers.weekly]\nrun = "meeting-minutes"\ncron = "0 6 * * 1"\nzone = "Europe/Berlin"\n'
 
 
 class Team:
@@ -53,7 +54,7 @@ class Team:
     def _address(self, pattern: str) -> str:
         if pattern.startswith("/q/"):
             return f"/q/{self.runs['waiting']}/{self._question}"
-        values = {**self._values, "path": "2/model", "old": "steps/1"}
+        values = {**self._values, "path": "2/model", "old": "steps/1", "name": "weekly"}
         return re.sub(r"[:*](\w+)", lambda name: values[name[1]], pattern)
 
 
@@ -67,7 +68,8 @@ async def team(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
     folder = tmp_path_factory.mktemp("screens") / "team"
     folder.mkdir()
     write_documents(folder)
-    async with served(folder, {}, options=SiteOptions(edit=True)) as server, server.client() as client:
+    options = SiteOptions(edit=True)
+    async with served(folder, {}, options=options, settings=WEEKLY) as server, server.client() as client:
         runs = await ordinary_day(server.site.runtime)
         question = (await client.get("/questions")).json()["items"][0]
         yield Team(server, {**runs, "waiting": question["run"]}, question["path"])
@@ -241,6 +243,8 @@ TITLES = {
     "/documents/*id": "Incident report",
     "/artifacts": "Artifacts",
     "/search": "Search",
+    "/triggers": "Triggers",
+    "/triggers/:name": "weekly",
     "/trust": "Trust",
     "/health": "Health",
     "/api": "The HTTP API",
@@ -316,7 +320,10 @@ async def test_all_screens_below_a_path_behind_a_proxy(pages: Pages, tmp_path_fa
     write_documents(folder)
     async with proxy("/tools/quire", keeps_path=True) as front:
         options = SiteOptions(base="/tools/quire")
-        async with served(folder, {}, options=options, names=[front.place]) as server, server.client() as client:
+        async with (
+            served(folder, {}, options=options, names=[front.place], settings=WEEKLY) as server,
+            server.client() as client,
+        ):
             runs = await ordinary_day(server.site.runtime)
             question = (await client.get("/questions")).json()["items"][0]
             below = Team(server, {**runs, "waiting": question["run"]}, question["path"])

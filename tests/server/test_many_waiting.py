@@ -12,6 +12,7 @@ from tests.server.served import Served, served
 from tests.stores.postgres_server import PostgresServer, own_server
 
 from quire.stores.contract import MOST_QUESTIONS
+from quire.telemetry.metrics import Metrics
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -52,6 +53,8 @@ async def test_the_inbox_of_many_waiting_runs(tmp_path: Path) -> None:
                 "count": await fastest(lambda: store.oldest_questions(1)),
                 "expiring": await fastest(lambda: store.expiring(0.0, time.time())),
                 "answer": await fastest(answer),
+                # Each of them reads the store anew.
+                "metrics": await fastest(lambda: Metrics(store, server.folder).text()),
             }
             assert {name: seconds for name, seconds in took.items() if seconds > every} == {}
             assert await fastest(lambda: server.read("/now")) < 5 * every

@@ -34,6 +34,7 @@ DOCUMENTS = {"reports/hello.playbook.md": HELLO, "reports/ask.playbook.md": ASKS
 PEOPLE = '[serve]\ndifferent_approver = true\n[serve.people]\n"anna@x.org" = "run"\n"ben@x.org" = "answer"\n'
 NEEDED: dict[Role, str] = {
     "look": "root openapi docs now list_letters list_documents check_text show_document language list_cases list_tools"
+    " metrics"
     " explain_code list_runs group_runs pulse count_runs list_actions verify_export verify_run export_run diff_runs"
     " show_fork show_run run_graph document_graph document_svg document_history show_tree read_text show_step"
     " list_effects show_effect show_why show_prompt show_transcript show_values show_state show_pinned show_artifact"

@@ -28,6 +28,8 @@ from quire.errors import StoreError
 if TYPE_CHECKING:
     from tests.simulator.observer import Witness
 
+    from quire.stores.transactions import Admit
+
 T = TypeVar("T")
 
 
@@ -115,9 +117,9 @@ class MortalStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def create(self, run: NewRun) -> None:
+    async def create(self, run: NewRun, admit: Admit | None = None) -> None:
         self._process.point("before create")
-        await self._store.create(run)
+        await self._store.create(run, admit)
         self._process.point("after create")
 
     async def acquire(self, run: str, *, after: int | None = None) -> Lease:

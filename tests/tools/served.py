@@ -35,6 +35,12 @@ def effect_id(ctx: Context[Any, Any]) -> str:
     return str(meta.get("quire/effect-id"))
 
 
+@server.tool(annotations=READ, structured_output=False)
+def traceparent(ctx: Context[Any, Any]) -> str:
+    meta: dict[str, Any] = dict(ctx.request_context.meta or {})
+    return str(meta.get("traceparent"))
+
+
 @server.tool(structured_output=False)
 def fail(key: str) -> str:
     raise ToolError(f"the key {key} is not good")

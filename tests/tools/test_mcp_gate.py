@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from quire.engine.driver.perform import effect_id
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, StepFailed, ToolFailed
 from quire.runs.workspace_gate import open_gate
+from quire.telemetry import TRACE
 from quire.tools import server_process
 from quire.tools.gate import Gate
 from quire.tools.mcp import McpConnection
@@ -74,6 +76,16 @@ async def test_a_server_from_pypi(opened: Open) -> None:
         assert json.loads(answer)["timezone"] == "Asia/Tokyo"
         assert "is not of type" in (await failure(gate, "time", "get_current_time", timezone=1)).message
         assert "Nowhere" in (await failure(gate, "time", "get_current_time", timezone="Nowhere")).message
+
+
+async def test_a_server_learns_the_trace_of_a_run_that_is_exported(opened: Open) -> None:
+    async with opened(ours=OURS) as gate:
+        assert await call(gate, "ours", "traceparent") == "None"
+        token = TRACE.set("0af7651916cd43dd8448eb211c80319c")
+        request = ToolRequest("1/tool", "1", "ours", "traceparent", {})
+        told = await gate.call(request, effect_id("run", "1/tool"))
+        TRACE.reset(token)
+    assert told == f"00-0af7651916cd43dd8448eb211c80319c-{effect_id('run', '1/tool')[:16]}-01"
 
 
 async def test_results_secrets_and_prompts(opened: Open) -> None:

@@ -363,7 +363,7 @@ class Running:
 
     async def _run(self, listen: Listener) -> Result:
         from quire.cluster.dispatch import follow
-        from quire.runs.again import starts_now
+        from quire.runs.pins import starts_now
 
         settings = settings_of_turn(self._workspace, os.environ)
         runtime = Runtime.open(self._workspace, model=self._model, shared=True, settings=settings)

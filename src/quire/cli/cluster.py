@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ from msgspec.structs import asdict, replace
 from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.drive import SessionOptions, choose_view, say_warnings
-from quire.cli.options import Amount, require_text
+from quire.cli.options import Amount, log_option, require_text
 from quire.cli.run_end import RunReport, finish
 from quire.cli.stdio import look_at_runs, tell, with_runtime, write_json, write_lines
 from quire.cluster.client import Cluster, connect, require_cluster
@@ -29,9 +29,9 @@ from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
 from quire.installed import add_extra
+from quire.loopback import listening
 from quire.python_process import become_module
 from quire.runs.pins import PinnedState
-from quire.runs.ticker import is_recent
 from quire.runs.why import permissions_of
 from quire.stores.run_pages import RunFilters, newest_runs
 from quire.wording import counted
@@ -176,6 +176,8 @@ SLOTS = 20
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=SLOTS, show_default=True, help="Runs at a time.")
 @click.option("--grace", type=Amount(min=0), default=30.0, show_default=True, help="Seconds to park runs in.")
 @click.option("--sweep", type=Amount(min=0.1), default=30.0, show_default=True, help="Seconds between sweeps.")
+@click.option("--metrics", metavar="HOST:PORT", help="Serve /metrics, /live and /ready there, as 127.0.0.1:9464.")
+@log_option
 @click.pass_context
 def worker_command(
     context: click.Context,
@@ -192,6 +194,7 @@ def worker_command(
     concurrency: int,
     grace: float,
     sweep: float,
+    metrics: str | None,
 ) -> None:
     """Run the documents of a cluster, until stopped.
 
@@ -217,14 +220,20 @@ def worker_command(
     chosen = {"temporal": temporal, "namespace": namespace, "task_queue": task_queue}
     read_workspace = partial(_read_workspace, start, workspace, chosen, access, database)
     settings, where, url, *_ = read_workspace()
+    host, _, port = (metrics or ":0").rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise CannotStart(f"--metrics {metrics}: write HOST:PORT, such as 127.0.0.1:9464")
+    host = host.strip("[]") or "127.0.0.1"
+    listener = listening(host, int(port), anywhere=True, option="--metrics") if metrics else None
     store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
     runtime = Runtime(settings, store, queue=where.task_queue, notice=say)
 
     from quire.cluster.worker import ClusterWorker  # not before the options are checked: it loads Temporal
     from quire.runs.scripts import reopened
+    from quire.telemetry.metrics import Metrics, answer_probe
 
-    def worker(runtime: Runtime) -> Coroutine[object, object, bool]:
-        return ClusterWorker(
+    async def work(runtime: Runtime) -> bool:
+        worker = ClusterWorker(
             runtime,
             where,
             say,
@@ -233,9 +242,14 @@ def worker_command(
             concurrency=concurrency,
             sweep_seconds=sweep,
             grace=grace,
-        ).run()
+        )
+        if listener is None:
+            return await worker.run()
+        answer = partial(answer_probe, Metrics(store, settings.workspace.folder), lambda: worker.ticker.process)
+        async with await asyncio.start_server(answer, sock=listener):
+            return await worker.run()
 
-    if with_runtime(worker, runtime):
+    if with_runtime(work, runtime):
         # Modules that are loaded stay as they were: only a new process has the code of now.
         os.chdir(start)
         become_module("quire", *sys.argv[1:])
@@ -272,7 +286,7 @@ async def process_data(runs: StoredRuns) -> dict[str, Any]:
     processes = [
         {
             **asdict(process),
-            "state": process.state if is_recent(process, now) else "gone",
+            "state": process.state if process.is_recent(now) else "gone",
             "seen": max(0.0, now - process.seen_at),
             "runs": [row.id for row in rows if row.process == process.id],
         }

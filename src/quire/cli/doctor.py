@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import time
@@ -42,8 +41,10 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
     findings = list(examine(workspace))
     with contextlib.suppress(BadConfiguration):  # It is among the findings already.
         settings = load_settings(workspace)
-        findings += asyncio.run(_cluster(settings)) if settings.cluster.temporal else []
-        findings += asyncio.run(_check(settings)) if check else []
+        for ask in [_cluster] * bool(settings.cluster.temporal) + [_check] * check:
+            import asyncio
+
+            findings += asyncio.run(ask(settings))
     if as_json:
         write_json([finding.data() for finding in findings])
     else:
@@ -88,6 +89,8 @@ async def _check(settings: Settings) -> list[Finding]:
 
 
 async def _model(settings: Settings) -> Finding:
+    import asyncio
+
     from quire.display.text import duration, money
     from quire.engine.conversation import Message
     from quire.engine.ports import ModelCall
@@ -117,6 +120,8 @@ async def _model(settings: Settings) -> Finding:
 
 
 async def _server(name: str, connection: McpConnection) -> Finding:
+    import asyncio
+
     from quire.display.text import duration
     from quire.tools.mcp import in_one_line
 

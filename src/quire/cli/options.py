@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
     from quire.workspace.settings import Settings
+
+
+def _log_as_json(context: click.Context, parameter: click.Parameter, form: str | None) -> None:
+    if form and not context.resilient_parsing:
+        from quire.telemetry.logs import JsonLines
+
+        sys.stderr = JsonLines(sys.stderr)
+
+
+_JSON = click.Choice(["json"])
+log_option = click.option("--log", type=_JSON, expose_value=False, callback=_log_as_json, help="Report as JSON lines.")
 
 
 class Amount(click.FloatRange):

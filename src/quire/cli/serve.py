@@ -19,7 +19,7 @@ from msgspec import Struct
 from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.completers import complete_document
-from quire.cli.options import Amount, check_exclusive, require_known, require_text
+from quire.cli.options import Amount, check_exclusive, log_option, require_known, require_text
 from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
 from quire.installed import add_extra
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 @click.option("--url", "prints", is_flag=True, help="Print the address of the running server with its token, and end.")
 @click.option("--new-token", is_flag=True, hidden=True, help="Does nothing: each start makes a new token.")
 @click.option("--webhooks", is_flag=True, help="Send events to the addresses under [webhooks] of your own settings.")
+@log_option
 @click.option("--debug", is_flag=True, help="Report each request, and answer mistakes of Quire with a traceback.")
 def serve_command(**given: Any) -> None:
     """Serve the web page and the HTTP API of this folder.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,8 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
 from quire.errors import BadDocument, NearMisses, NoModel, QuireError
 from quire.library.lookup import document_of, tree_of
-from quire.runs.again import starts_now
 from quire.runs.options import RunOptions
+from quire.runs.pins import starts_now
 from quire.runs.runtime import Runtime
 from quire.wording import counted
 from quire.workspace.locate import is_on_shelf
@@ -69,6 +70,7 @@ def run_document(order: Order) -> int:
         force=order.force,
         out=to.kept if to else "",
         key=order.key or "",
+        trace=os.environ.get("TRACEPARENT", ""),
     )
     plan = read.runnable()
     inputs = _given_inputs(read, order)

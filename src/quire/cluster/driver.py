@@ -22,7 +22,6 @@ from quire.runs.drives import letters_about
 from quire.runs.notify import announce
 from quire.runs.pins import PinnedState, at_breakpoint
 from quire.runs.runtime import Runtime
-from quire.runs.ticker import is_recent
 
 TRIES = 3
 """Attempts for a run that cannot even begin, if no other worker is left to try it."""
@@ -130,7 +129,7 @@ class Driver:
             processes = await self._runtime.store.processes()
         except StoreError as error:
             raise Later(str(error), 1.0) from None
-        fit = (process for process in processes if process.state == "fit" and is_recent(process, time.time()))
+        fit = (process for process in processes if process.state == "fit" and process.is_recent(time.time()))
         return {f"quire {process.pid}@{process.host}" for process in fit if process.queue == self._runtime.queue}
 
     async def look(self, order: Order, attempt: Attempt) -> Outcome:

@@ -5,6 +5,7 @@ The code that builds a drive chooses the adapters behind them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -271,6 +272,10 @@ class Store(Protocol):
     process: str
     """The id under which the process reports itself with `beat`; empty if it does not. It is noted in runs it drives.
     """
+    observers: list[Callable[[Lease, Batch, float], None]]
+    """Called after each write of a drive, with the seconds that it took. They must not fail."""
+    claims: Counter[tuple[str, str]]
+    """The claims that this process has made with `start_once`, by source and state."""
 
     async def start_once(
         self,

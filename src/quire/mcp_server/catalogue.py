@@ -293,6 +293,8 @@ class Client(Struct, frozen=True):
     """True if the client wants messages about the steps: it asked for progress or log messages."""
     key: str = ""
     """The `idempotency_key` in the request's `_meta`: a call that is sent again under it means the same run."""
+    trace: str = ""
+    """The `traceparent` there."""
 
     @classmethod
     def of(cls, context: Context) -> Client:
@@ -306,6 +308,7 @@ class Client(Struct, frozen=True):
             elicits=_can_show_forms(capabilities.elicitation if capabilities else None),
             logs=any(key in (context.meta or {}) for key in ("progress_token", types.LOG_LEVEL_META_KEY)),
             key=str((context.meta or {}).get("idempotency_key") or ""),
+            trace=str((context.meta or {}).get("traceparent") or ""),
         )
 
     @property

@@ -246,7 +246,7 @@ class Calls:
                 self._hand_over(run)
 
     def _launcher(self, caller: Client) -> Launcher:
-        options = replace(self._options, key=caller.key)
+        options = replace(self._options, key=caller.key, trace=caller.trace)
         return Launcher(caller.recipient, self._runtime.identity, GRANTS, options=options)
 
     async def _attend(self, caller: Client, work: Work, run: str = "") -> LaunchResult:

@@ -143,6 +143,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("search", "FREE", _SEARCH, "GET /search"),
     Operation("list_artifacts", "FREE", _SEARCH, "GET /artifacts"),
     Operation("health", "FREE", _WORKSPACE, "GET /health"),
+    Operation("metrics", "FREE", _WORKSPACE, "GET /metrics", media="text/plain"),
     Operation("doctor", "FREE", _WORKSPACE, "GET /doctor"),
     Operation("list_models", "FREE", _WORKSPACE, "GET /models"),
     Operation("show_trust", "FREE", _WORKSPACE, "GET /trust"),

@@ -33,6 +33,8 @@ class Caller(Struct, frozen=True):
     """The author of answers that come through it."""
     source: str = ""
     """The source of its runs, as in their pins."""
+    trace: str = ""
+    """The `traceparent` of the request."""
     person: bool = False
     """Answers come from a person. Others cannot say yes or no."""
     allow: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class Caller(Struct, frozen=True):
             reuse=given.reuse,
             door=self.door,
             source=self.source,
+            trace=self.trace,
         )
 
 

@@ -31,9 +31,10 @@ from quire.operations.field_types import (
 from quire.operations.problems import Problem
 from quire.operations.results import Removed, Run
 from quire.operations.shelf import pinned_file
-from quire.runs.again import earlier_start, starts_now
+from quire.runs.again import earlier_start
 from quire.runs.drives import Given, checked_overrides
 from quire.runs.live_views import last_event
+from quire.runs.pins import starts_now
 from quire.stores import contract
 from quire.stores.contract import CANCELLABLE, ENDED, RESUMABLE
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta, to_builtins
+from msgspec import Meta, json, to_builtins
 
 from quire.operations.field_types import Input, Limit, Name, Names, Object, Text, operation, shape, words
 from quire.runs.start import new_run_id
-from quire.runs.triggers import Triggers, kind_of, source_of, time_text
+from quire.runs.triggers import Consent, Triggers, kind_of, source_of, time_text
 from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from quire.workspace.settings import TriggerSettings
 
 _LIST, _FIRES = shape(triggers=list[Object]), shape(fires=list[Object])
+_CHECK = shape(
+    problems=Names, digest=str, document=str, may=Names, needs=list[Object], model=str, most=float | None, next=Names
+)
 
 
 class SomeTriggers(Input, frozen=True, kw_only=True):
@@ -67,14 +70,13 @@ async def list_triggers(host: Host, given: SomeTriggers) -> Value:
     return {"triggers": listed}
 
 
-@operation(
-    "All reasons against a trigger, and the bounds of its runs.",
-    CheckTrigger,
-    shape(problems=Names, digest=str, may=Names, model=str, most=float | None, next=Names),
-)
+@operation("All reasons against a trigger, and the bounds of its runs.", CheckTrigger, _CHECK)
 async def check_trigger(host: Host, given: CheckTrigger) -> Value:
+    """Check a trigger; while it is enabled, with the findings that the user has accepted."""
     triggers = Triggers(host.runtime)
-    trigger, proposal = triggers.trigger(given.name), await triggers.propose(given.name, given.accept)
+    row, _, off = (await triggers.rows()).get(given.name, (None, None, ""))
+    accepted = json.decode(row.authority, type=Consent).accepted if row and not off else ()
+    trigger, proposal = triggers.trigger(given.name), await triggers.propose(given.name, given.accept or accepted)
     facts = to_builtins(proposal)
     del facts["authority"]
     return {**facts, "next": [] if proposal.problems else _next(host, trigger, 3), "settings": to_builtins(trigger)}
@@ -89,8 +91,12 @@ async def enable_trigger(host: Host, given: EnableTrigger) -> Value:
 
 @operation("Let a trigger start nothing more.", OfTrigger, _LIST)
 async def disable_trigger(host: Host, given: OfTrigger) -> Value:
+    triggers = Triggers(host.runtime)
+    known = given.name in triggers.settings.triggers
+    if given.name not in await triggers.rows():
+        triggers.trigger(given.name)
     await host.runtime.store.disable(given.name)
-    listed: Value = await list_triggers.run(host, SomeTriggers(name=given.name))
+    listed: Value = await list_triggers.run(host, SomeTriggers(name=given.name)) if known else {"triggers": []}
     return listed
 
 
@@ -107,7 +113,9 @@ async def fire_trigger(host: Host, given: OfTrigger) -> Value:
 async def list_fires(host: Host, given: ListFires) -> Value:
     source = source_of(given.name)
     starts = await host.runtime.store.starts(source if given.name else "", given.state, given.limit)
-    return {"fires": [to_builtins(start) for start in starts if start.source.startswith(source)]}
+    runs = {row.id: str(row.status) for row in await host.runtime.store.named([start.run for start in starts])}
+    known = [start for start in starts if start.source.startswith(source)]
+    return {"fires": [{**to_builtins(start), "status": runs.get(start.run, "")} for start in known]}
 
 
 @operation("Start the runs of all triggers that are due, and drive them.", Input, shape(runs=list[Object]))

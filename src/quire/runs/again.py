@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from quire.engine.records import Status
 from quire.errors import BadInputs, CannotStart, KeyReused
 from quire.library.callees import pinned
 from quire.runs.drives import apply_amendments
 from quire.runs.edited_document import document_in_place
-from quire.runs.pins import PinnedState, at_breakpoint
+from quire.runs.pins import PinnedState
 from quire.source import read_source, relative_to_here
 from quire.stores.occurrences import Occurrence
 from quire.values import encode, sha256
 
 if TYPE_CHECKING:
-    from quire.engine.records import RunRow
     from quire.library.document import Document
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
@@ -102,13 +100,6 @@ def run_of(claim: Start, occurrence: Occurrence) -> str:
     if claim.request != occurrence.request:
         raise KeyReused(f"the key {claim.key} was used for another request: it has started run {claim.run}")
     return claim.run
-
-
-def starts_now(row: RunRow) -> bool:
-    """Tell whether a run that was just asked for is to be driven. One that the same request has started earlier may
-    have an owner, wait, or have ended."""
-    paused = row.status is Status.PAUSED and not at_breakpoint(row)
-    return paused or row.status in (Status.PENDING, Status.INTERRUPTED)
 
 
 def given_options(pins: PinnedState) -> dict[str, Value]:

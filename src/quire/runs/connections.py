@@ -28,6 +28,7 @@ from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, de
 from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
 from quire.runs.workspace_gate import redactor_of
+from quire.telemetry import traceparent_of
 from quire.tools.registry import Timed, ToolSpec
 from quire.workspace.consent import require_trusted
 
@@ -83,7 +84,9 @@ class LaunchConnection:
         people, options = self._runtime.driven.get(self._run, (None, RunOptions()))
         # A registered pipeline has the permissions of its thread, not the default ones of other runs.
         own = sorted(pattern for pattern in self._grants.patterns if not pattern.startswith("rye.reach."))
-        options = replace(options, allow=() if INLINE in name else (*options.allow, *own))
+        options = replace(
+            options, allow=() if INLINE in name else (*options.allow, *own), trace=traceparent_of(effect_id)
+        )
         launcher = Launcher(
             self._run, self._runtime.identity, self._grants, run_id=run, within=self._grants, options=options
         )

@@ -19,7 +19,6 @@ from quire import __version__
 from quire.errors import BadConfiguration, QuireError, StoreError, ToolFailed
 from quire.installed import add_extra, other_owners
 from quire.os_flags import IS_WINDOWS, WINDOWS_VERBS
-from quire.runs.ticker import is_recent
 from quire.stores import DEFAULT_PATH, file_of, is_server, open_store
 from quire.stores.occurrences import Process
 from quire.trust.seal import user_seal
@@ -337,7 +336,7 @@ def _server_store(settings: Settings) -> Iterator[Finding]:
 
 
 def _processes(reports: Sequence[Sequence[Any]]) -> Iterator[Finding]:
-    alive = [process for process in (Process(*row) for row in reports) if is_recent(process, time.time())]
+    alive = [process for process in (Process(*row) for row in reports) if process.is_recent(time.time())]
     for process in alive:
         if process.state == "unfit":
             yield Finding(f"{process.kind} {process.pid}@{process.host}", "problem", f"unfit: {process.reason}")

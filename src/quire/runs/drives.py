@@ -43,6 +43,7 @@ from quire.runs.spending import readmit
 from quire.runs.start import all_models
 from quire.runs.static_failures import call_cap
 from quire.runs.workspace_gate import redactor_of
+from quire.telemetry import endpoint_of
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.values import InvalidValue, Value, copy
@@ -137,6 +138,10 @@ async def drive_run(
             warnings,
             bounds_that_hold(held.plan, pins, held.pins, journal.records),
         )
+        if endpoint_of(runtime.settings, runtime.environ) is not None:
+            from quire.runs.traces import trace_drive
+
+            await trace_drive(runtime, row, drive, stack)
         began(drive)
         ended = await drive.until_rest(held.walk(journal.work), first)
     if notifies:

@@ -23,9 +23,9 @@ from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.walks import in_role, walk_file
 from quire.library.document import Document
-from quire.runs.again import starts_now
 from quire.runs.options import RunOptions
 from quire.runs.outcome import returned
+from quire.runs.pins import starts_now
 from quire.runs.workspace_gate import open_gate
 from quire.wording import did_you_mean, nearest
 

@@ -64,6 +64,8 @@ class RunOptions(Struct, frozen=True):
     source: str = ""
     """See `PinnedState`, like the lane."""
     lane: str = ""
+    trace: str = ""
+    """The `traceparent` of the work that starts the run; ignored if it is malformed."""
     day_budget: float | None = None
     """The most that the runs of its source may cost together that are started on one day, in UTC."""
 

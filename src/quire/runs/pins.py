@@ -139,10 +139,11 @@ SHAPES: Mapping[str, Shape] = {
     "until": _is_text,
     "source": _is_text,
     "lane": _is_text,
+    "trace": _is_text,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "lane")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until", "source", "lane", "trace")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -236,6 +237,8 @@ class PinnedState(Struct, frozen=True):
     source: str = ""
     """Its origin, unless a person started it at a terminal: `id`, `trigger:NAME`, `token:NAME` or `person:NAME`."""
     lane: str = ""
+    trace: str = ""
+    """The `traceparent` of the work that started the run."""
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""
@@ -421,3 +424,10 @@ def at_breakpoint(row: RunRow) -> bool:
     """Return True if the run is paused at a breakpoint of its user."""
     breakpoints = [typed_way(label) for label in PinnedState.of(row.pins).breakpoints]
     return row.status is Status.PAUSED and row.wake_at is None and is_named(row.position, breakpoints)
+
+
+def starts_now(row: RunRow) -> bool:
+    """Tell whether a run that was just asked for is to be driven. One that the same request has started earlier may
+    have an owner, wait, or have ended."""
+    paused = row.status is Status.PAUSED and not at_breakpoint(row)
+    return paused or row.status in (Status.PENDING, Status.INTERRUPTED)

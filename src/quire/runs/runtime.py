@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from quire.engine.driver.replay import Replay, replay
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, NewRun, Question, RunRow, Status
-from quire.errors import BadInputs, LimitReached, Refused, RunState
+from quire.errors import BadInputs, CannotStart, LimitReached, Refused, RunState
 from quire.library.callees import Callees
 from quire.library.library import Library
 from quire.library.texts import ItemLoader, PromptLoader
@@ -137,11 +138,19 @@ class Runtime(StoredRuns):
         return self.models.choose(named)
 
     async def close(self) -> None:
-        """Close the store, unless others share it, once the user's program has been told of all runs."""
+        """Close the store, unless others share it, once the user's program has been told of all runs, and spans are
+        sent."""
         if self.settings.notify is not None:
             from quire.runs.notify import all_told
 
             await all_told()
+        if "quire.telemetry.exporter" in sys.modules:
+            import asyncio
+
+            from quire.runs.traces import exporter_of
+
+            with contextlib.suppress(CannotStart):  # that of another workspace
+                await asyncio.to_thread(exporter_of(self).flush, self.notice)
         await super().close()
 
     async def start(

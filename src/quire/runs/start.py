@@ -29,6 +29,7 @@ from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
 from quire.runs.static_failures import call_cap, check_prices, check_unattended
 from quire.source import Source
+from quire.telemetry import trace_of
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
 from quire.workspace.locate import is_on_shelf
@@ -333,6 +334,7 @@ def _pins(
         door=options.door,
         source=options.source,
         lane=options.lane,
+        trace=options.trace if trace_of("", options.trace)[1] else "",
         reuse=options.reuse,
         shelf=parts.shelf,
         files=files,

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from quire.runs.triggers import Triggers
 
 BEAT_SECONDS, SWEEP_SECONDS, PRUNE_SECONDS = 5.0, 10.0, 3600.0
-SEEN_SECONDS = 15.0
-"""A process whose report is older counts as gone."""
 LEAVE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 3600.0
 MOST_READ, MOST_PRUNED = 1000, 200
@@ -125,7 +123,7 @@ class Ticker:
             processes = await store.processes() if store.process else ()
         except StoreError:  # drives and readers say so
             processes = ()
-        self._alive = [process for process in processes if is_recent(process, self.process.seen_at)]
+        self._alive = [process for process in processes if process.is_recent(self.process.seen_at)]
 
     async def _repeat(self, seconds: float, duty: Duty, of_queue: bool) -> None:
         trouble = ""
@@ -190,8 +188,3 @@ class Ticker:
                 continue
             except QuireError as error:
                 self._report(f"run {row.id} cannot continue by itself: {error}")
-
-
-def is_recent(process: Process, now: float) -> bool:
-    """Tell by the clocks whether a process has reported itself just now."""
-    return abs(now - process.seen_at) <= SEEN_SECONDS

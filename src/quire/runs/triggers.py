@@ -62,7 +62,7 @@ from quire.workspace.grants import default_grants
 from quire.workspace.settings import table_in
 
 if TYPE_CHECKING:
-    from quire.analysis.lock.file import Lock, LockedDocument
+    from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument
     from quire.engine.records import NewRun
     from quire.library.document import Document
     from quire.runs.runtime import Runtime
@@ -181,6 +181,10 @@ class Proposal(Struct, frozen=True):
     model: str = ""
     most: float | None = None
     """The dollars that are proven to be the most of one run; None if that is not known."""
+    document: str = ""
+    """The path of the document in the workspace."""
+    needs: tuple[LockedCapability, ...] = ()
+    """Its capabilities, with how far each goes."""
 
 
 class Triggers:
@@ -199,8 +203,8 @@ class Triggers:
     def trigger(self, name: str) -> TriggerSettings:
         triggers = self.settings.triggers
         if name not in triggers:
-            known = f"there are {', '.join(sorted(triggers))}" if triggers else "quire.toml has no [triggers.NAME]"
-            raise CannotStart(f"unknown trigger {name}" + did_you_mean(nearest(name, triggers), known))
+            known = f": there are {', '.join(sorted(triggers))}" if triggers else ": quire.toml has no [triggers.NAME]"
+            raise CannotStart(f"unknown trigger {name}" + did_you_mean(nearest(name, triggers), known, lead=": "))
         return triggers[name]
 
     async def rows(self) -> dict[str, tuple[EnabledTrigger, TriggerSettings | None, str]]:
@@ -246,7 +250,9 @@ class Triggers:
             ]
         problems += [f"{unknown}, which it calls, was not found" for unknown in locked.unknown]
         authority = encode(msgspec.to_builtins(Consent(key, lock, accepted)))
-        proposal = Proposal((), authority, _digest(trigger, authority), may)
+        proposal = Proposal(
+            (), authority, _digest(trigger, authority), may, document=key.partition("#")[0], needs=locked.may
+        )
         try:
             pins = (await self._runtime.prepared(document, inputs, self._options(name, trigger, accepted))).pins
         except QuireError as error:

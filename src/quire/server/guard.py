@@ -87,6 +87,8 @@ class Guard:
         path = scope["path"]
         if self._base and (path == self._base or path.startswith(f"{self._base}/")):
             scope = {**scope, "path": path[len(self._base) :] or "/"}
+        if scope["path"] == "/metrics":  # where Prometheus looks by default
+            scope = {**scope, "path": f"{API}v1/metrics"}
         send = _with_headers(send)
         try:
             scope = {**scope, "headers": self._headers_of_proxy(scope["headers"])} if self._proxied else scope

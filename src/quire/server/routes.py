@@ -37,7 +37,8 @@ class RequestHost(Host):
         self.access: Access = request.user
         name = self.access.source.partition(":")[2] or site.caller.by
         edits = site.caller.edits and self.access.role == "administer"
-        caller = replace(site.caller, by=name, source=self.access.source, edits=edits)
+        trace = request.headers.get("traceparent", "")
+        caller = replace(site.caller, by=name, source=self.access.source, edits=edits, trace=trace)
         super().__init__(site.runtime, caller, site.views, site.shelf)
         self.site = site
         self.request = request

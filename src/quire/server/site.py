@@ -25,6 +25,7 @@ from quire.server.markup import Renderer
 from quire.server.own_runs import MOST_RUNS, OwnRuns
 from quire.server.run_index import RunIndexer
 from quire.server.webhooks import Webhooks
+from quire.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
@@ -94,6 +95,7 @@ class Site:
         )
         self.ticker = Ticker(runtime, "serve", self._continue, self.report, MOST_RUNS, lambda: len(self.runs))
         self.indexer = RunIndexer(runtime)
+        self.metrics = Metrics(runtime.store, self.folder)
         self.webhooks = (
             Webhooks(runtime, link=options.place, allow=options.allow, report=self.report) if options.webhooks else None
         )

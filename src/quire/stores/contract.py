@@ -167,6 +167,8 @@ class Marks(Struct, frozen=True):
     questions: int = 0
     last_asked: float = 0.0
     """The time of the newest open question."""
+    oldest_pending: float | None = None
+    """The time at which the oldest pending run was created."""
 
 
 class Spent(Struct, frozen=True):

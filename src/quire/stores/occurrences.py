@@ -10,6 +10,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+SEEN_SECONDS = 15.0
+"""A process whose report is older counts as gone."""
+
 StartState: TypeAlias = Literal["started", "skipped", "missed", "refused"]
 ProcessState: TypeAlias = Literal["fit", "unfit", "leaving"]
 
@@ -68,3 +71,7 @@ class Process(Struct, frozen=True):
     driving: int
     state: ProcessState = "fit"
     reason: str = ""
+
+    def is_recent(self, now: float) -> bool:
+        """Tell by the clocks whether the process has reported itself just now."""
+        return abs(now - self.seen_at) <= SEEN_SECONDS

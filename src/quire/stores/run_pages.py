@@ -258,6 +258,11 @@ class JournalPages:
             EffectBrief(row_decoder.effect_record(row[:-1]), row[-1]) for row in latest if row[2] != rows.SUPERSEDED
         ]
 
+    async def records(self, run: str) -> list[EffectRecord]:
+        """Return every record that was ever written, in that order: also those of effects that were performed again."""
+        found = await self._read(self._sql.EFFECTS, (run,))
+        return [row_decoder.effect_record(row) for row in found if row[2] != rows.SUPERSEDED]
+
     async def effect(self, run: str, path: str) -> EffectRecord | None:
         """Return one effect with its value; None if the run has none at this path."""
         for row in await self._read(self._sql.ONE_EFFECT, (run, path)):

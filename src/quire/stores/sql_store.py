@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import inf
 from operator import attrgetter
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec.structs import replace
@@ -65,6 +67,8 @@ class SqlStore(ABC):
         self._held: dict[str, OwnedRun] = {}
         self.process = ""
         """The id of this process, if it reports itself to the store."""
+        self.observers: list[Callable[[Lease, Batch, float], None]] = []
+        self.claims = Counter[tuple[str, str]]()
 
     @cached_property
     def _transactions(self) -> Transactions:
@@ -144,7 +148,10 @@ class SqlStore(ABC):
         source, key, request = (clean(text) for text in (occurrence.source, occurrence.key, occurrence.request))
         named = run.id if run else ""
         claim = Start(source, key, request, occurrence.due, self._now(), state, clean(reason), named)
-        return await self._transact(lambda again: self._transactions.start_once(new, claim, admit, again=again))
+        once = self._transactions.start_once
+        claim, is_new = await self._transact(lambda again: once(new, claim, admit, again=again))
+        self.claims[claim.source, claim.state] += is_new
+        return claim, is_new
 
     async def starts(self, source: str = "", state: str = "", limit: int = 100) -> Sequence[Start]:
         rows = await self._rows(self._sql.STARTS, (source, source, state, state, limit))
@@ -197,8 +204,8 @@ class SqlStore(ABC):
         return [self._run_now(row) for row in rows]
 
     async def marks(self) -> contract.Marks:
-        for runs, questions, last_asked in await self._rows(self._sql.MARKS):
-            return contract.Marks(runs, questions, last_asked)
+        for row in await self._rows(self._sql.MARKS):
+            return contract.Marks(*row)
         return contract.Marks()
 
     async def written_since(self, at: float) -> Sequence[RunRow]:
@@ -331,10 +338,17 @@ class SqlStore(ABC):
         return lease
 
     async def write(self, lease: Lease, batch: Batch) -> WriteResult:
-        return await self._write(self._owned(lease), batch, park=False)
+        return await self._observed(lease, batch)
 
     async def park(self, lease: Lease, batch: Batch) -> bool:
-        return not (await self._write(self._owned(lease), batch, park=True)).answer_waiting
+        return not (await self._observed(lease, batch, park=True)).answer_waiting
+
+    async def _observed(self, lease: Lease, batch: Batch, *, park: bool = False) -> WriteResult:
+        began = perf_counter()
+        result = await self._write(self._owned(lease), batch, park=park)
+        for observe in self.observers if batch.update and not (park and result.answer_waiting) else ():
+            observe(lease, batch, perf_counter() - began)
+        return result
 
     async def release(self, lease: Lease) -> None:
         if self._holding(lease) is None:

@@ -55,7 +55,8 @@ class Statements(ABC):
     WRITTEN_SINCE: str
     MARKS = """
         SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM questions WHERE state = 'open'),
-            (SELECT coalesce(max(asked_at), 0.0) FROM questions WHERE state = 'open')
+            (SELECT coalesce(max(asked_at), 0.0) FROM questions WHERE state = 'open'),
+            (SELECT min(created_at) FROM runs WHERE status = 'pending')
     """
     OWNERS = ""
     """Precedes a query that asks whether owners are alive."""

@@ -17,6 +17,7 @@ from quire.engine.premises import TOOL_SECONDS
 from quire.errors import QuireError, ToolFailed
 from quire.installed import add_extra
 from quire.patterns import late_pattern
+from quire.telemetry import traceparent_of
 from quire.tools.arguments import Check, Unusable, check_or_reason
 from quire.tools.blocking import OutOfTime, within
 from quire.tools.mcp_session import CannotOpen, Session, Stopped, keep_session, reason, take_session
@@ -101,9 +102,11 @@ class McpConnection:
                 self._listed += 1
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Answer:
+        traced = {"traceparent": parent} if (parent := traceparent_of(effect_id)) else {}
+        # The protocol allows any names; the type knows only those of the protocol itself.
+        meta = cast("RequestParamsMeta", {EFFECT_ID_META: effect_id, **traced})
+
         async def send(session: Session) -> types.CallToolResult:
-            # The protocol allows any names; the type knows only those of the protocol itself.
-            meta = cast("RequestParamsMeta", {EFFECT_ID_META: effect_id})
             return await session.client.call_tool(tool.name, dict(arguments), meta=meta)
 
         result = await self._do(send, repeat=tool.effect != "write")

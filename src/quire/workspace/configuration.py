@@ -46,6 +46,7 @@ from quire.workspace.tables import (
     read_sandbox,
     read_serve,
     read_spawn,
+    read_telemetry,
     read_trigger,
     read_webhook,
     server_of_one_file,
@@ -151,6 +152,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         webhooks=users.webhooks,
         triggers=merged.triggers,
         notify=users.notify,
+        telemetry=users.telemetry,
         http=users.http,
         assume=merged.assume,
         marks=users.marks,
@@ -235,7 +237,7 @@ def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Ma
     for key in table_in(theirs, "serve").keys() & {"people", "different_approver"}:
         yield f"{file}: [serve] {key} {elsewhere} a workspace"
     reasons = {"servers": ": it says which servers are trusted", "notify": ": it starts a program"}
-    for name in ("sandbox", "servers", "http", "webhooks", "notify"):
+    for name in ("sandbox", "servers", "http", "webhooks", "notify", "telemetry"):
         if name in theirs:
             yield f"{file}: [{name}] {elsewhere} a workspace{reasons.get(name, '')}"
     if SAFE_FOLDERS in table_in(theirs, "trust"):
@@ -323,6 +325,7 @@ def _settings(
         webhooks={name: read_webhook(table, file.parent) for name, table in top.tables("webhooks").items()},
         triggers={name: read_trigger(table) for name, table in top.tables("triggers").items()},
         notify=read_notify(top.table("notify")) if "notify" in top.data else None,
+        telemetry=read_telemetry(top.table("telemetry")),
         http=_http(top.tables("http")),
         assume=top.table("assume").all_sizes(),
         marks={name: read_mark(table) for name, table in top.tables("servers").items()},

@@ -328,6 +328,8 @@ SETTING_KEYS = (
         "a program and its arguments that are [told](#notify) when a run waits or ends; only in your own file",
     ),
     SettingKey("notify.events", "all", "`run.waiting`, `run.completed`, `run.failed`", words=NOTIFY_EVENTS),
+    SettingKey("telemetry.endpoint", "–", "the receiver of [traces](../guides/operations.md#traces); own file only"),
+    SettingKey("telemetry.content", "`false`", "send prompts, replies and arguments along", words=_FLAG),
     SettingKey("triggers.NAME.run", "needed", "the document of a trigger, as `quire run` takes it; in either file"),
     SettingKey("triggers.NAME.cron", "–", 'its times, as in `"0 6 * * 1-5"`; either this or `every`'),
     SettingKey("triggers.NAME.every", "–", "or an interval: it fires at the multiples since 1970"),

@@ -211,6 +211,13 @@ class NotifySettings(Struct, frozen=True):
     events: tuple[str, ...] = NOTIFY_EVENTS
 
 
+class TelemetrySettings(Struct, frozen=True):
+    """The table `[telemetry]`; read from the user's own file only, because it sends data away."""
+
+    endpoint: str | None = None
+    content: bool = False
+
+
 TRIGGER_WORDS = {
     "catch_up": ("once", "all", "none"),
     "overlap": ("skip", "queue", "allow"),
@@ -276,6 +283,7 @@ class Settings(Struct, frozen=True):
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
     triggers: Mapping[str, TriggerSettings] = field(default_factory=dict)
     notify: NotifySettings | None = None
+    telemetry: TelemetrySettings = TelemetrySettings()
     http: tuple[HostHeaders, ...] = ()
     """Headers that the user adds to requests; read from the user's own file only."""
     assume: Mapping[str, Size] = field(default_factory=dict)

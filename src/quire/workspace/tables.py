@@ -32,6 +32,7 @@ from quire.workspace.settings import (
     ServerMark,
     ServeSettings,
     SpawnSettings,
+    TelemetrySettings,
     TemporalAccess,
     TriggerSettings,
     WebhookSettings,
@@ -361,6 +362,11 @@ def read_notify(table: Table) -> NotifySettings | None:
         table.wrong("needs a command: a list with a program and its arguments")
     events = _some_of(table, "events", NOTIFY_EVENTS)
     return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
+
+
+@whole_table
+def read_telemetry(table: Table) -> TelemetrySettings:
+    return TelemetrySettings(table.text("endpoint"), table.flag("content", False))
 
 
 SOURCES = ("cron", "every")

@@ -19,6 +19,7 @@ from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import perform, tell, with_runtime, write_json, write_lines
 from quire.errors import CannotStart
 from quire.loopback import is_loopback_name
+from quire.units import seconds_of
 from quire.wording import counted
 
 if TYPE_CHECKING:
@@ -30,16 +31,32 @@ FINDINGS = 1
 
 
 @click.command("export")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
+@click.argument("runs", metavar="RUN|last…", nargs=-1, shell_complete=complete_run, callback=require_text)
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
+@click.option("--otlp", is_flag=True, help="Send the traces of RUNs again.")
+@click.option("--since", metavar="AGE", help="With --otlp: all runs that were started since, as in 1d.")
 @click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="A page to look at, without prompts.")
 @click.option("--full", is_flag=True, help="With --html: cut no text, and leave out no row.")
 @click.option("--force", is_flag=True, help="Overwrite the FILE where it exists.")
-def export_command(run: str, out: Path | None, html: Path | None, full: bool, force: bool) -> None:
-    """Print a run as JSON Lines: its pins, journal, events and result; or write it as one HTML file.
+def export_command(
+    runs: tuple[str, ...], out: Path | None, otlp: bool, since: str | None, html: Path | None, full: bool, force: bool
+) -> None:
+    """Print a run as JSON Lines: its pins, journal, events and result; or write it as one HTML file; or send its trace.
 
-    Exports contain no keys or other secrets; they do contain inputs, prompts and replies.
+    Exports contain no keys or other secrets; files do contain inputs, prompts and replies.
     """
+    if otlp:
+        if out or html or full or force or bool(runs) == bool(since):
+            raise click.UsageError("--otlp takes RUNs or --since AGE, and no other option")
+        from quire.runs.traces import export_traces
+
+        if since and seconds_of(since) is None:
+            raise click.UsageError(f"--since {since}: write a number and s, m, h or d: 1d")
+        tell(with_runtime(lambda runtime: export_traces(runtime, runs, seconds_of(since or ""))))
+        return
+    if len(runs) != 1 or since:
+        raise click.UsageError("name one RUN; several, or --since AGE, need --otlp")
+    run = runs[0]
     if out is not None and html is not None:
         raise click.UsageError("--out and --html are two files: write one at a time")
     for file in filter(None, (out, html)):

@@ -15,7 +15,7 @@ from quire.engine.driver.model_calls import lost_calls
 from quire.engine.driver.walker import DriveLimits, Walker
 from quire.engine.interpreter.until import StepReached
 from quire.engine.records import PARKED, Answer, Batch, Lease, Letter, RunUpdate, Status
-from quire.engine.requests import Failure, Walk
+from quire.engine.requests import Effect, Failure, Walk
 from quire.errors import JournalMismatch, LimitReached, QuireError, StepFailed
 
 if TYPE_CHECKING:
@@ -83,8 +83,12 @@ class Drive:
         return self._walker.progress
 
     def when_written(self, tell: Callable[[Sequence[Event]], None]) -> None:
-        """Call `tell` with the events of each write of this drive, after its commit."""
-        self._ledger.written = tell
+        """Call `tell` too with the events of each write of this drive, after its commit."""
+        self._ledger.readers.append(tell)
+
+    def keep_requests(self, requests: dict[str, Effect]) -> None:
+        """Put each request that is answered by more than the journal into `requests`, by its path."""
+        self._walker.requests = requests
 
     def follow(self, progress: Progress) -> None:
         """Apply to `progress` the same events as a replay. A run whose branches move side by side cannot be followed:

@@ -189,7 +189,7 @@ class Ledger:
         self.journal = journal
         self.store = store
         self.feed = Feed(lease.run, lease, clock, listen)
-        self.written: Callable[[Sequence[Event]], None] = lambda events: None
+        self.readers: list[Callable[[Sequence[Event]], None]] = []
         """Called with the events of each write, after its commit."""
         self.position = ""
         self.closed = False
@@ -248,6 +248,10 @@ class Ledger:
             raise CancelRequested
         return written
 
+    def _tell(self, events: Sequence[Event]) -> None:
+        for reader in self.readers:
+            reader(events)
+
     def _with_lost(self, record: EffectRecord | None = None) -> tuple[EffectRecord, ...]:
         lost, self._lost = self._lost, []
         return (*lost, record) if record is not None else tuple(lost)
@@ -259,7 +263,7 @@ class Ledger:
         while True:
             try:
                 result = await self.store.write(self.lease, batch)
-                self.written(batch.events)
+                self._tell(batch.events)
                 return result
             except asyncio.CancelledError:
                 # A write that is cancelled half-way takes place all the same, and its effect is paid for.
@@ -292,7 +296,7 @@ class Ledger:
         """
         batch = self._with_the_rest(batch)
         await self.store.write(self.lease, batch)
-        self.written(batch.events)
+        self._tell(batch.events)
 
     def _with_the_rest(self, batch: Batch) -> Batch:
         effects = (*self._with_lost(), *batch.effects)
@@ -312,7 +316,7 @@ class Ledger:
             await patience.wait(locked)
         if parked:
             self._withdraw.clear()
-            self.written(events)
+            self._tell(events)
             return True
         self.closed = False
         self.feed.put_back(events)

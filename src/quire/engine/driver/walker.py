@@ -100,6 +100,8 @@ class Walker:
         self._performer.parks = True
         self.resting = WaitingBranches(ledger)
         self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
+        self.requests: dict[str, Effect] | None = None
+        """Receives the requests of the effects that are performed, if given."""
         self._terms = terms
         self._sharing = asyncio.Lock()
         self._answers = answers
@@ -179,6 +181,8 @@ class Walker:
         if self._resumed and not branch.live:
             await self._let_others_replay()
         branch.mark_live()
+        if self.requests is not None:
+            self.requests[request.path] = request
         match request:
             case HumanRequest():
                 return await self._ask(request, branch)

@@ -20,6 +20,7 @@ from quire.display.workspace_json import models_data, running_data, stopped_data
 from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.operations.field_types import (
+    File,
     Input,
     Limit,
     Name,
@@ -39,9 +40,9 @@ from quire.operations.questions import listed, rows_of
 from quire.operations.run_list import error_of, group_data, own_labels
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
-from quire.runs.ticker import is_recent
 from quire.stores.contract import MOST_QUESTIONS
 from quire.stores.run_pages import RunFilters
+from quire.telemetry.metrics import MEDIA
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
@@ -140,6 +141,11 @@ async def now(host: RequestHost, given: Input) -> Value:
         ][:SUGGESTED],
         "documents": len(documents) if quiet else None,
     }
+
+
+@operation("Metrics of the store and of this process, for Prometheus.", Input, None)
+async def metrics(host: RequestHost, given: Input) -> File:
+    return File((await host.site.metrics.text()).encode(errors="replace"), MEDIA)
 
 
 def _failures(rows: Iterable[RunRow]) -> list[Value]:
@@ -286,7 +292,7 @@ async def _cluster(site: Site) -> dict[str, Value]:
                 "reason": process.reason or None,
             }
             for process in await site.runtime.store.processes()
-            if process.queue == where.task_queue and is_recent(process, time.time())
+            if process.queue == where.task_queue and process.is_recent(time.time())
         ]
     except QuireError as error:
         data["problem"] = str(error)

@@ -120,6 +120,22 @@ export async function post(path, body, headers) {
 }
 
 /**
+ * Does work, and tells of the problem if the server refuses a part of it; before that of none.
+ *
+ * @param {(problem: Problem | null) => void} tell
+ * @param {() => Promise<unknown>} work
+ */
+export async function tryTo(tell, work) {
+  tell(null);
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof ApiProblem)) throw error;
+    tell(error.problem);
+  }
+}
+
+/**
  * Continues runs one by one.
  *
  * @param {string[]} runs

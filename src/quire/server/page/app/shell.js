@@ -28,6 +28,7 @@ const RAIL = [
 ];
 /** @type {[string, string, string, string][]} */
 const BELOW = [
+  ["/triggers", "Triggers", "clock", "e"],
   ["/trust", "Trust", "trust", "t"],
   ["/health", "Health", "health", "h"],
 ];

@@ -1,13 +1,39 @@
 // Small parts that many screens use: status, problem, empty state, placeholder, command to copy, age.
 
 import { html, useEffect, useRef, useState } from "../html.js";
-import { ago, moment, shown } from "../words.js";
+import { place, setQuery } from "../router.js";
+import { ago, moment, number, shown } from "../words.js";
 import { Icon } from "./icon.js";
 
 /** @param {{ status: string, word?: string, survived?: string }} props */
 export function Status({ status, word, survived }) {
-  const { word: usual, icon, tone } = shown(status, survived);
-  return html`<span class="status tone-${tone}"><${Icon} name=${icon} />${word ?? usual}</span>`;
+  const usual = shown(status, survived);
+  return html`<${Mark} ...${usual} word=${word ?? usual.word} />`;
+}
+
+/** A state by icon, word and colour. @param {{ tone: string, icon: string, word: string }} props */
+export function Mark({ tone, icon, word }) {
+  return html`<span class="status tone-${tone}"><${Icon} name=${icon} />${word}</span>`;
+}
+
+/** A fact in a list of them. @param {{ name: string, children?: unknown }} props */
+export function Fact({ name, children }) {
+  return html`
+    <div>
+      <dt class="soft">${name}</dt>
+      <dd>${children}</dd>
+    </div>
+  `;
+}
+
+/** A filter of the address that is on or off. @param {{ name: string, value: string, words?: string, count?: number }} props */
+export function Chip({ name, value, words = value, count }) {
+  const isOn = place.value.query.get(name) === value;
+  return html`
+    <button type="button" class="chip" aria-pressed=${isOn} onClick=${() =>
+      setQuery({ [name]: isOn ? undefined : value })}>
+      ${words} ${count !== undefined && html`<span class="number">${number(count)}</span>`}</button>
+  `;
 }
 
 /** @param {{ problem: import("../api.js").Problem, retry?: () => void }} props */

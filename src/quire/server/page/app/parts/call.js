@@ -1,7 +1,7 @@
 // Parts of a recorded call: the prompt as it was sent with who wrote each value, a text in slices to its end, the values
 // that were read, and everything as it is recorded.
 
-import { ApiProblem, get, part, query } from "../api.js";
+import { get, part, query, tryTo } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { Link } from "../router.js";
 import { number, plural } from "../words.js";
@@ -89,19 +89,15 @@ export function LongText({ run, path, title }) {
   /** @param {boolean} whole reads to the end */
   const more = async (whole) => {
     setBusy(true);
-    setProblem(null);
     let pieces = slices;
-    try {
+    await tryTo(setProblem, async () => {
       do {
         const after = pieces.at(-1)?.next ?? 0;
         const slice = await get(`/runs/${part(run)}/text/${part(path)}${query({ after: after || undefined })}`);
         pieces = [...pieces, slice];
         setSlices(pieces);
       } while (whole && pieces.at(-1).next !== null);
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem);
-    }
+    });
     setBusy(false);
   };
   useEffect(() => {

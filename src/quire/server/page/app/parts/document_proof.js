@@ -3,7 +3,7 @@
 
 import { h, html } from "../html.js";
 import { number, plural } from "../words.js";
-import { Command, Empty } from "./basics.js";
+import { Command, Empty, Mark } from "./basics.js";
 import { SignatureState } from "./document_state.js";
 import { Icon } from "./icon.js";
 
@@ -180,27 +180,28 @@ function flowWords(flow) {
   return flow.acts ? "acts on it" : "only reads it";
 }
 
-/** @param {{ envelope: any }} props */
-function Envelope({ envelope }) {
+/** @param {{ envelope: any, isOfRun?: boolean }} props with `isOfRun` it says who grants each to the runs of the page */
+export function Envelope({ envelope, isOfRun = true }) {
   const needs = envelope?.capabilities ?? [];
   if (!needs.length && !envelope?.unknown.length) return html`<p>None: it uses no tools.</p>`;
   return html`
-    <${TableBox} label="Table of permissions" heads=${NEEDS}>
+    <${TableBox} label="Table of permissions" heads=${NEEDS.slice(0, isOfRun ? 5 : 4)}>
       ${needs.slice(0, MOST).map((/** @type {any} */ need) =>
         html`
-          <tr key=${need.capability}>
+          <tr key=${`${need.capability} ${need.details}`}>
             <td><code>${need.capability}</code></td>
             <td>${need.details.map((/** @type {string} */ detail) => [h("code", { key: detail }, detail), " "])}</td>
-            <td>${need.class}, ${need.tier ? `${need.tier} risk` : "in no tier"}</td>
+            <td>${need.class ?? need.effect}, ${need.tier ? `${need.tier} risk` : "in no tier"}</td>
             <td><span class="narrow-label">Steps: </span>${need.steps.length > 6
               ? plural(need.steps.length, "step")
               : need.steps.join(", ")}</td>
-            <td>${need.granted_by
-              ? html`<span class="status tone-good"><${Icon} name="check" />${need.granted_by}</span>`
-              : html`
-                <span class="status tone-warn"><${Icon} name="warning" />not granted</span>
-                ${need.command && html`<${Command} command=${need.command} label="Grant it in a terminal" />`}
-              `}</td>
+            ${isOfRun &&
+              html`<td>${
+                need.granted_by ? html`<${Mark} tone="good" icon="check" word=${need.granted_by} />` : html`
+                  <${Mark} tone="warn" icon="warning" word="not granted" />
+                  ${need.command && html`<${Command} command=${need.command} label="Grant it in a terminal" />`}
+                `
+              }</td>`}
           </tr>
         `
       )}

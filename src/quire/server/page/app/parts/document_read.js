@@ -5,7 +5,7 @@ import { html, useState } from "../html.js";
 import { useResource } from "../resource.js";
 import { Link, place } from "../router.js";
 import { cut, plural } from "../words.js";
-import { Command, Placeholder, ProblemBox } from "./basics.js";
+import { Command, Fact, Placeholder, ProblemBox } from "./basics.js";
 import { Graph } from "./graph.js";
 import { Icon } from "./icon.js";
 
@@ -214,14 +214,7 @@ function DirectiveParts({ outline }) {
     <section aria-labelledby="made-of">
       <h2 id="made-of">Its parts</h2>
       <dl class="about-list">
-        ${rows.filter(([, words]) => words).map(([name, words]) =>
-          html`
-            <div>
-              <dt>${name}</dt>
-              <dd>${words}</dd>
-            </div>
-          `
-        )}
+        ${rows.filter(([, words]) => words).map(([name, words]) => html`<${Fact} name=${name}>${words}</${Fact}>`)}
       </dl>
       ${(warnings ?? []).map((/** @type {string} */ one) =>
         html`<p class="hint-row"><${Icon} name="warning" />${one}</p>`

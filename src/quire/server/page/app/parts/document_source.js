@@ -7,7 +7,7 @@ import { useResource } from "../resource.js";
 import { place } from "../router.js";
 import { about } from "../shell.js";
 import { plural } from "../words.js";
-import { Command, Empty, Placeholder, ProblemBox } from "./basics.js";
+import { Command, Empty, Fact, Placeholder, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { TextDiff } from "./diff.js";
 import { DocumentGraph } from "./document_read.js";
@@ -191,18 +191,9 @@ function Cost({ proof }) {
     <section aria-labelledby="cost-title">
       <h2 id="cost-title">One run costs</h2>
       <dl class="about-list">
-        ${proof.seen_runs > 0 && html`
-          <div>
-            <dt>seen in ${plural(proof.seen_runs, "run")}</dt>
-            <dd>${parts("seen")}</dd>
-          </div>
-        `}
-        ${proof.assumed_words && html`
-          <div>
-            <dt>assumed</dt>
-            <dd>${parts("assumed")}</dd>
-          </div>
-        `}
+        ${proof.seen_runs > 0 &&
+          html`<${Fact} name="seen in ${plural(proof.seen_runs, "run")}">${parts("seen")}</${Fact}>`}
+        ${proof.assumed_words && html`<${Fact} name="assumed">${parts("assumed")}</${Fact}>`}
         <div class="soft"><dt>at most</dt><dd>${parts("words")}</dd></div>
       </dl>
     </section>

@@ -1,7 +1,7 @@
 // The tests of a document: its cases with their last results, a button that runs them, and the coverage of its lines.
 // No model is asked.
 
-import { ApiProblem, part, post } from "../api.js";
+import { part, post, tryTo } from "../api.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { useResource } from "../resource.js";
 import { plural } from "../words.js";
@@ -29,14 +29,10 @@ export function DocumentTests({ id, data }) {
   const tests = found && fresh && fresh.at >= (found.at ?? 0) && !found.old ? fresh : found;
   const run = async () => {
     setRunning(true);
-    setFailure(null);
-    try {
+    await tryTo(setFailure, async () => {
       setFresh(await post(address, {}));
       reload();
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setFailure(error.problem);
-    }
+    });
     setRunning(false);
   };
   if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;

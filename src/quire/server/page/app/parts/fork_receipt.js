@@ -2,7 +2,7 @@
 
 import { html } from "../html.js";
 import { money, number, plural } from "../words.js";
-import { Command, Placeholder, ProblemBox } from "./basics.js";
+import { Command, Fact, Placeholder, ProblemBox } from "./basics.js";
 
 const MOST_NAMED = 8;
 
@@ -27,12 +27,7 @@ export function ForkReceipt({ receipt, problem, stale }) {
         <div><dt>Model calls</dt><dd>${range(bounds.model_calls)}</dd></div>
         <div><dt>Tool calls</dt><dd>${range(bounds.tool_calls)}</dd></div>
         <div><dt>Questions</dt><dd>${range(bounds.questions)}</dd></div>
-        ${receipt.model && html`
-          <div>
-            <dt>Model</dt>
-            <dd>${receipt.model}</dd>
-          </div>
-        `}
+        ${receipt.model && html`<${Fact} name="Model">${receipt.model}</${Fact}>`}
         <div><dt>Budget</dt><dd>${receipt.budget === null ? "none" : money(receipt.budget)}</dd></div>
       </dl>
       <${Command} command=${receipt.command} />

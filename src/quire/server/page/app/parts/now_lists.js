@@ -1,6 +1,6 @@
 // The lists of Now beside the questions: runs under way, failures by error, stopped runs, ended ones, letters.
 
-import { ApiProblem, part, resumeAll, send } from "../api.js";
+import { part, resumeAll, send, tryTo } from "../api.js";
 import { html, useState } from "../html.js";
 import { Link } from "../router.js";
 import { cut, duration, plural, shown } from "../words.js";
@@ -102,12 +102,9 @@ function Halted({ group, reload, failed = false }) {
     setProblem((await resumeAll(runs))[0]?.detail ?? "");
   };
   const seen = async () => {
-    try {
+    await tryTo((problem) => setProblem(problem?.detail ?? ""), async () => {
       for (const run of runs) await send("PATCH", `/runs/${part(run)}`, { body: { seen: true } });
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem.detail);
-    }
+    });
     reload();
   };
   return html`

@@ -1,6 +1,6 @@
 // The actions of a run that are legal now, each with its command. What spends money or changes a run asks first.
 
-import { ApiProblem, download, part, post } from "../api.js";
+import { download, part, post, tryTo } from "../api.js";
 import { lostSince } from "../feed.js";
 import { html, useState } from "../html.js";
 import { go, Link } from "../router.js";
@@ -30,17 +30,12 @@ export function RunActions({ head, store, answer }) {
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const away = lostSince.value > 0;
   /** @param {() => Promise<unknown>} work */
-  const attempt = async (work) => {
-    setProblem(null);
-    try {
+  const attempt = (work) =>
+    tryTo(setProblem, async () => {
       await work();
       setAsked("");
       store.load();
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem);
-    }
-  };
+    });
   /** @param {any} action */
   const act = ({ name }) => {
     switch (name) {

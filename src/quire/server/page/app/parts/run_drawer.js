@@ -1,7 +1,7 @@
 // The drawer that runs a document: its inputs, the options of the run, and the receipt of what the run would do at most.
 // What is wrong is said under its field before anything is started.
 
-import { ApiProblem, part, post } from "../api.js";
+import { ApiProblem, part, post, tryTo } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { useResource } from "../resource.js";
 import { go } from "../router.js";
@@ -92,15 +92,11 @@ function RunForm({ id, data, like }) {
     // A forecast that is still asked for is about an earlier text: then the server says what is wrong.
     const named = names.find((name) => wrong[name] || (!forecast.busy && own(forecast.data?.inputs, name)));
     if (named) return focusOn(named);
-    setBusy(true);
-    try {
+    const tell = (/** @type {any} */ problem) => (setProblem(problem), setBusy(!problem));
+    await tryTo(tell, async () => {
       const row = await post("/runs", { document: id, ...body, goes_on: options.goesOn });
       go(`/runs/${part(row.id)}`);
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem);
-      setBusy(false);
-    }
+    });
   };
 
   return html`

@@ -2,7 +2,7 @@
 
 import { html } from "../html.js";
 import { money, number, plural } from "../words.js";
-import { Command, Placeholder, ProblemBox } from "./basics.js";
+import { Command, Fact, Placeholder, ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
 
 const MOST_EFFECTS = 3;
@@ -37,14 +37,7 @@ export function Forecast({ forecast }) {
     <div class="card forecast ${busy ? "busy" : ""}">
       <h3>Before it starts</h3>
       <dl class="about-list">
-        ${rows.filter(Boolean).map(([name, words]) =>
-          html`
-            <div key=${name}>
-              <dt>${name}</dt>
-              <dd>${words}</dd>
-            </div>
-          `
-        )}
+        ${rows.filter(Boolean).map(([name, words]) => html`<${Fact} key=${name} name=${name}>${words}</${Fact}>`)}
       </dl>
       ${problem && html`<p class="input-problem"><${Icon} name="cross" />${problem.detail}</p>`}
       ${[...data.problems, ...data.denied].map((message) =>
@@ -122,12 +115,9 @@ function Formulas({ proof }) {
       <summary>Formulas</summary>
       <dl class="about-list small">
         ${Object.entries(proof.formulas).map(([name, formula]) =>
-          html`
-            <div key=${name}>
-              <dt>${proof.numbers[name]?.title ?? name}</dt>
-              <dd class="formula">${formula}</dd>
-            </div>
-          `
+          html`<${Fact} key=${name} name=${
+            proof.numbers[name]?.title ?? name
+          }><span class="formula">${formula}</span></${Fact}>`
         )}
       </dl>
     </details>

@@ -1,10 +1,10 @@
 // The head of a run in two lines: what it is called, its state, what it took and cost, and what can be done with it.
 
-import { ApiProblem, part, send } from "../api.js";
+import { part, send, tryTo } from "../api.js";
 import { html, useState } from "../html.js";
 import { Link } from "../router.js";
 import { ago, duration, money, number, plural, shown, span } from "../words.js";
-import { Age, copyText, ProblemBox, Status } from "./basics.js";
+import { Age, copyText, Fact, ProblemBox, Status } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { RunActions } from "./run_actions.js";
@@ -95,50 +95,30 @@ function Details({ head }) {
     : "no process";
   return html`
     <dl class="facts">
-      <div>
-        <dt>Run</dt>
-        <dd><code>${head.id}</code> <button type="button" class="link" onClick=${() =>
-          copyText(head.id)}>Copy</button></dd>
-      </div>
-      <div>
-        <dt>Document</dt>
-        <dd>
-          <${Link} to="/documents/${part(head.document_id ?? head.document)}">${head
-            .document_id ?? head.document}</${Link}>${head.document_changed &&
-            html`
-              <${Link} class="changed" to="/runs/${head.id}?tab=document">the file has changed since</${Link}>
-            `}</dd></div>
-      ${head.note && html`
-        <div>
-          <dt>Note</dt>
-          <dd class="pre">${head.note}</dd>
-        </div>
-      `}
-      ${head.model && html`
-        <div>
-          <dt>Model</dt>
-          <dd>${head.model}</dd>
-        </div>
-      `}
+      <${Fact}
+        name="Run"><code>${head.id}</code> <button type="button" class="link" onClick=${() =>
+          copyText(head.id)}>Copy</button></${Fact}>
+      <${Fact} name="Document">
+        <${Link} to="/documents/${part(head.document_id ?? head.document)}">${head.document_id ??
+          head.document}</${Link}>
+        ${head.document_changed &&
+          html`, <${Link} class="changed" to="/runs/${head.id}?tab=document">the file has changed since</${Link}>`}</${Fact}>
+      ${head.note && html`<${Fact} name="Note"><span class="pre">${head.note}</span></${Fact}>`}
+      ${head.model && html`<${Fact} name="Model">${head.model}</${Fact}>`}
       <div><dt>Started</dt><dd><${Age} at=${head.created_at} /></dd></div>
       <div><dt>Tokens</dt><dd class="number">${number(head.input_tokens)} in, ${number(
         head.output_tokens,
       )} out</dd></div>
       <div><dt>Driven by</dt><dd>${driver}</dd></div>
       ${head.origin && html`
-        <div>
-          <dt>Fork of</dt>
-          <dd>
-            <${Link} to="/runs/${head.origin.run}">${head.origin
-              .run}</${Link}> at step ${head.origin.step}</dd></div>
+        <${Fact} name="Fork of">
+          <${Link} to="/runs/${head.origin.run}">${head.origin.run}</${Link}> at step ${head.origin.step}</${Fact}>
       `}
       ${head.reused && html`
-        <div>
-          <dt>Reused</dt>
-          <dd>${plural(head.reused.replies, "reply", "replies")} of <${Link}
-                to="/runs/${head.reused.run}">${head.reused.run}</${Link}>${head.reused.saved.cost
-                  ? `, saved ${money(head.reused.saved.cost)}`
-                  : ""}</dd></div>
+        <${Fact} name="Reused">${plural(head.reused.replies, "reply", "replies")} of <${Link}
+          to="/runs/${head.reused.run}">${head.reused.run}</${Link}>${head.reused.saved.cost
+            ? `, saved ${money(head.reused.saved.cost)}`
+            : ""}</${Fact}>
       `}
     </dl>
     ${head.warnings.length > 0 && html`
@@ -157,15 +137,12 @@ function Naming({ head, store, close }) {
   const save = async (event) => {
     event.preventDefault();
     const { name, note } = event.target.elements;
-    try {
+    await tryTo(setProblem, async () => {
       const body = { name: name.value.trim() || null, note: note.value.trim() || null };
       const row = await (await send("PATCH", `/runs/${part(head.id)}`, { body })).json();
       store.show({ ...head, ...row });
       close();
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem);
-    }
+    });
   };
   return html`
     <${Dialog} title="Name and note" onClose=${close}>

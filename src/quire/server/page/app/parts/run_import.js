@@ -1,11 +1,11 @@
 // Opens the file of an exported run: the server verifies it, the user reads the verdict, and only then it is taken in.
 
-import { ApiProblem, part, post } from "../api.js";
+import { part, post, tryTo } from "../api.js";
 import { lostSince } from "../feed.js";
 import { html, useRef, useState } from "../html.js";
 import { go } from "../router.js";
 import { moment, number, plural } from "../words.js";
-import { Command, Placeholder, ProblemBox, Status } from "./basics.js";
+import { Command, Fact, Placeholder, ProblemBox, Status } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 
@@ -26,12 +26,7 @@ export function ImportButton() {
     const opened = { name: chosen.name, text: chosen.size > MOST_BYTES ? "" : await chosen.text() };
     setFile(opened);
     if (chosen.size > MOST_BYTES) return setProblem(tooLarge(chosen));
-    try {
-      setVerdict(await post("/runs/verify", opened));
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem);
-    }
+    await tryTo(setProblem, async () => setVerdict(await post("/runs/verify", opened)));
   };
   const close = () => {
     setFile(null);
@@ -53,16 +48,11 @@ export function ImportButton() {
 /** @param {{ file: Opened, verdict: any, problem: any, close: () => void }} props */
 function Verdict({ file, verdict, problem, close }) {
   const [state, setState] = useState({ sending: false, problem: /** @type {any} */ (null) });
-  const take = async () => {
-    setState({ sending: true, problem: null });
-    try {
+  const take = () =>
+    tryTo((problem) => setState({ sending: !problem, problem }), async () => {
       const { run } = await post("/runs/import", file);
       go(`/runs/${part(run)}`);
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setState({ sending: false, problem: error.problem });
-    }
-  };
+    });
   return html`
     <${Dialog} title=${file.name} onClose=${close}>
       ${!verdict && !problem && html`<${Placeholder} lines=${3} />`}
@@ -76,32 +66,12 @@ function Verdict({ file, verdict, problem, close }) {
         ${verdict.problem && html`<p class="pre">${verdict.problem}</p>`}
         ${verdict.row && html`
           <dl class="receipt-parts">
-            <div>
-              <dt>Run</dt>
-              <dd><code>${verdict.run}</code></dd>
-            </div>
-            <div>
-              <dt>Title</dt>
-              <dd>${verdict.row.title}</dd>
-            </div>
-            <div>
-              <dt>Status</dt>
-              <dd>
-                <${Status} status=${verdict.row.status} />
-              </dd>
-            </div>
-            <div>
-              <dt>Started</dt>
-              <dd>${moment(verdict.row.created_at)}</dd>
-            </div>
-            <div>
-              <dt>Holds</dt>
-              <dd>${plural(verdict.effects, "effect")}, ${number(verdict.lines)} lines</dd>
-            </div>
-            <div>
-              <dt>Head</dt>
-              <dd><code class="hash">${verdict.head}</code></dd>
-            </div>
+            <${Fact} name="Run"><code>${verdict.run}</code></${Fact}>
+            <${Fact} name="Title">${verdict.row.title}</${Fact}>
+            <${Fact} name="Status"><${Status} status=${verdict.row.status} /></${Fact}>
+            <${Fact} name="Started">${moment(verdict.row.created_at)}</${Fact}>
+            <${Fact} name="Holds">${plural(verdict.effects, "effect")}, ${number(verdict.lines)} lines</${Fact}>
+            <${Fact} name="Head"><code class="hash">${verdict.head}</code></${Fact}>
           </dl>
         `}
         ${verdict.ok && html`

@@ -1,7 +1,7 @@
 // Several runs at once: a bar that says what is selected, and for each action a dialog that says what it does to how
 // many runs before it is done.
 
-import { ApiProblem, download, part, post } from "../api.js";
+import { ApiProblem, download, part, post, tryTo } from "../api.js";
 import { lostSince } from "../feed.js";
 import { html, useEffect, useState } from "../html.js";
 import { go } from "../router.js";
@@ -111,16 +111,12 @@ export function Confirm({ action, selected, close, done }) {
   const runs = /** @type {string[]} */ (plan?.[action].runs ?? []);
   const others = selected.length - runs.length;
   const perform = async () => {
-    setProblem(null);
     setAt(0);
-    try {
+    await tryTo(setProblem, async () => {
       const left = resumes ? await resume(body, runs) : await performAll(action, runs, setAt);
       if (!left.length) return done();
       setFailed(left);
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem);
-    }
+    });
     setAt(-1);
   };
   const many = plural(runs.length || selected.length, "run");

@@ -1,6 +1,6 @@
 // Sharing a run: links that show it to another person until they expire, and the file that needs no server.
 
-import { ApiProblem, download, part, post, send } from "../api.js";
+import { download, part, post, send, tryTo } from "../api.js";
 import { html, useState } from "../html.js";
 import { useResource } from "../resource.js";
 import { moment } from "../words.js";
@@ -18,16 +18,11 @@ export function ShareDialog({ head, onClose }) {
   const [made, setMade] = useState(/** @type {any} */ (null));
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   /** @param {() => Promise<unknown>} work */
-  const attempt = async (work) => {
-    setProblem(null);
-    try {
+  const attempt = (work) =>
+    tryTo(setProblem, async () => {
       await work();
       shares.reload();
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem);
-    }
-  };
+    });
   /** @param {any} event */
   const make = (event) => {
     event.preventDefault();

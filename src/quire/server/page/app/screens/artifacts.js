@@ -2,13 +2,13 @@
 
 import { download, get, part, query } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
-import { Age, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
+import { Age, Chip, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Content } from "../parts/content.js";
 import { Icon } from "../parts/icon.js";
 import { Markup } from "../parts/markup.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery, useTitle } from "../router.js";
-import { number, plural } from "../words.js";
+import { Link, place, useTitle } from "../router.js";
+import { plural } from "../words.js";
 
 export function Artifacts() {
   useTitle(place.value.query.get("document") ? "Versions" : "Artifacts");
@@ -64,11 +64,7 @@ function Types({ types, type }) {
   return html`
     <div class="chips" role="group" aria-label="Type">
       ${names.map((name) =>
-        html`
-          <button type="button" class="chip" aria-pressed=${name === type}
-            onClick=${() => setQuery({ type: name === type ? undefined : name })}>
-            ${name.replace("_", " and ")} <span class="number">${number(types[name])}</span></button>
-        `
+        html`<${Chip} name="type" value=${name} words=${name.replace("_", " and ")} count=${types[name]} />`
       )}
     </div>
   `;

@@ -3,7 +3,7 @@
 import { get, part, query } from "../api.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
-import { Age, Command, Empty, Placeholder, ProblemBox, Status } from "../parts/basics.js";
+import { Age, Chip, Command, Empty, Placeholder, ProblemBox, Status } from "../parts/basics.js";
 import { Findings, Format, SignatureState } from "../parts/document_state.js";
 import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
@@ -116,12 +116,7 @@ function Filters({ filters, counts }) {
   /** @param {string} name @param {[string, string][]} all @param {Record<string, number>} known */
   const chips = (name, all, known) =>
     all.filter(([value]) => known[value] || filters[name] === value).map(([value, words]) =>
-      html`
-        <button type="button" class="chip" aria-pressed=${filters[name] === value}
-          onClick=${() => setQuery({ [name]: filters[name] === value ? undefined : value })}>
-          ${words} <span class="number">${number(known[value] ?? 0)}</span>
-        </button>
-      `
+      html`<${Chip} name=${name} value=${value} words=${words} count=${known[value] ?? 0} />`
     );
   const folders = Object.keys(counts.folders);
   return html`

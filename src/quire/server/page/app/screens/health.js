@@ -2,7 +2,7 @@
 
 import { part, post } from "../api.js";
 import { html } from "../html.js";
-import { Age, Command, Placeholder, ProblemBox } from "../parts/basics.js";
+import { Age, Command, Fact, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
 import { Link, useTitle } from "../router.js";
@@ -74,16 +74,6 @@ function Server({ health }) {
         </dl>
       `}
     </section>
-  `;
-}
-
-/** @param {{ name: string, children?: unknown }} props */
-function Fact({ name, children }) {
-  return html`
-    <div>
-      <dt class="soft">${name}</dt>
-      <dd>${children}</dd>
-    </div>
   `;
 }
 

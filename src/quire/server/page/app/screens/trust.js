@@ -2,8 +2,7 @@
 
 import { part } from "../api.js";
 import { html } from "../html.js";
-import { Command, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
-import { Icon } from "../parts/icon.js";
+import { Command, Empty, Mark, Placeholder, ProblemBox } from "../parts/basics.js";
 import { useResource } from "../resource.js";
 import { Link, useTitle } from "../router.js";
 import { plural } from "../words.js";
@@ -25,11 +24,6 @@ export function Trust() {
       <${Signatures} trust=${data} />
     `}
   `;
-}
-
-/** A state by icon, word and colour. @param {{ tone: string, icon: string, word: string }} props */
-function Mark({ tone, icon, word }) {
-  return html`<span class="status tone-${tone}"><${Icon} name=${icon} />${word}</span>`;
 }
 
 /** @param {{ trust: any }} props */

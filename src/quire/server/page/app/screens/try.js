@@ -1,7 +1,7 @@
 // Try it: one model call with another prompt, model, temperature or values, beside the recorded reply. What it costs is
 // said before the click; nothing of the run changes.
 
-import { ApiProblem, part, post, send } from "../api.js";
+import { ApiProblem, part, post, send, tryTo } from "../api.js";
 import { lostSince } from "../feed.js";
 import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
@@ -33,13 +33,7 @@ export function Try({ run, path }) {
   /** @param {() => Promise<void>} work */
   const attempt = async (work) => {
     setBusy(true);
-    setProblem(null);
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error.problem);
-    }
+    await tryTo(setProblem, work);
     setBusy(false);
   };
   const start = () =>
