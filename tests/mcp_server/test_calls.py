@@ -63,6 +63,8 @@ async def test_a_run_that_waits_for_a_service_is_left_to_a_process_of_its_own(
         (run,) = serving.handed_over
         assert started == {"status": "started", "data": {"run_id": run}}
         assert envelope(await client.call_tool("pipeline_result", {"run_id": run})) == started
+        assert envelope(await client.call_tool("pipeline_resume", {"run_id": run})) == started
+    assert serving.handed_over == [run] * 2
 
 
 @both

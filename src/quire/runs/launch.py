@@ -170,11 +170,15 @@ class Launching:
         rested = await drive()
         while self._hand_over is None and await self._runtime.has_waited(run):
             rested = await drive()
+        return await self.warned(run, await self.envelope(run, rested))
+
+    async def envelope(self, run: str, rested: DriveResult) -> LaunchResult:
+        """Return the result of a drive. A run that continues by itself has only started, and is handed over."""
         if rested.status is not Status.PAUSED or (await self._runtime.row(run)).wake_at is None:
-            return await self.warned(run, envelope_of(run, rested))
+            return envelope_of(run, rested)
         if self._hand_over is not None:
             self._hand_over(run)
-        return await self.warned(run, started)
+        return LaunchResult("started", {"run_id": run})
 
     async def _start(self, document: Document, inputs: Mapping[str, Value], options: RunOptions, run: str) -> str:
         """Start a run with the part of its launcher's money that it is allotted."""
