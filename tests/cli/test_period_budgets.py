@@ -43,7 +43,7 @@ def test_a_day_has_its_money(said: Said) -> None:
     said()
     assert main([*RUN, "--budget", "0.60"]) == 5
     out, err = said()
-    assert out == "" and "not started: [budgets] day = $1 is reached" in err
+    assert out == "" and "not started: [budgets] day = $1 has no room" in err
     assert "cost or set aside $0.50, and this one may cost $0.60" in err
     assert main([*RUN, "--budget", "0.50"]) == 0
     assert main(["runs", "fork", "last", "--from", "2", "--budget", "0.10"]) == 5
@@ -70,10 +70,23 @@ def test_a_run_that_names_no_budget_has_that_of_the_settings(said: Said) -> None
     assert main([*RUN, "--budget", "0.5"]) == 0
 
 
+def test_a_run_that_continues_needs_money_again(said: Said) -> None:
+    budgets("day = 1.00")
+    assert main([*RUN, "--budget", "0.25"]) == 5
+    said()
+    assert main(["resume", "last", "--script", "replies.json", "--budget", "1.01"]) == 5
+    assert (
+        "not continued: [budgets] day = $1 has no room: runs of this period have cost or set aside $0.25" in said()[1]
+    )
+    assert main(["resume", "last", "--script", "replies.json", "--budget", "1"]) == 0
+    assert main([*RUN, "--budget", "0.51"]) == 5
+    assert "have cost or set aside $0.50" in said()[1]
+
+
 def test_a_month_counts_too(said: Said) -> None:
     budgets("month = 0.4")
     assert main([*RUN, "--budget", "0.5"]) == 5
-    assert "[budgets] month = $0.4 is reached" in said()[1]
+    assert "[budgets] month = $0.4 has no room" in said()[1]
 
 
 def test_a_model_without_a_price_is_refused(said: Said) -> None:

@@ -5,6 +5,7 @@ Host names, ports and folders of containers are replaced; what an image brings a
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -153,7 +154,7 @@ class Containers:
             (self._secrets / name).write_text(f"{text}\n")
         settings = "\n".join(line[4:] for line in TEXT.partition("x-quire")[0].splitlines() if line.startswith("#   "))
         settings = settings.partition("install -d")[0]
-        for there, here in (("postgresql://quire@postgresql/quire", store), ("temporal:7233", temporal)):
+        for there, here in (("postgresql://quire@postgresql/quire", store), ("temporal:7233", temporal), ("1h", "1s")):
             assert settings.count(there) == 1
             settings = settings.replace(there, here)
         (self.workspace / "quire.toml").write_text(settings)
@@ -187,6 +188,19 @@ class Containers:
             )
         self._started.append((process, log))
         return log
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as `docker compose run --rm cli` does."""
+        command, environ = self.command("cli", *arguments)
+        return subprocess.run(
+            command,
+            cwd=self.workspace,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+        )
 
     def wait_for(self, log: Path, text: str) -> None:
         process = next(process for process, its in self._started if its == log)
@@ -226,16 +240,7 @@ def test_the_services_of_the_file_run_a_document(containers: Containers) -> None
             lambda check=check: subprocess.run(check, capture_output=True).returncode == 0,  # type: ignore[misc]
             f"{name} is not healthy: {log.read_text()}",
         )
-    command, environ = containers.command("cli", "run", "hello.yaml", "--cluster")
-    done = subprocess.run(
-        command,
-        cwd=containers.workspace,
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-    )
+    done = containers.run("run", "hello.yaml", "--cluster")
     logs = "".join(log.read_text() for log in (serve, *workers))
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr + logs
     # The page shows the run of the cluster, to those who know the token.
@@ -244,6 +249,15 @@ def test_the_services_of_the_file_run_a_document(containers: Containers) -> None
         urlopen(address, timeout=30)
     with urlopen(Request(address, headers={"Authorization": f"Bearer {TOKEN}"}), timeout=30) as response:
         assert b'"hello"' in response.read()
+    (enable,) = re.findall(r"cli (triggers enable .*?)  #", TEXT)
+    enabled = containers.run(*enable.split())
+    assert enabled.returncode == 0, enabled.stderr
+
+    def has_fired() -> bool:
+        rows = json.loads(containers.run("runs", "--json").stdout)
+        return [row["status"] for row in rows].count("completed") > 1
+
+    until(has_fired, f"the trigger started nothing: {serve.read_text()}")
     assert containers.stop()[1:] == [0, 0], logs
     assert not [secret for secret in SECRETS.values() if secret in logs]
     assert sorted(path.name for path in containers.workspace.iterdir()) == ["hello.yaml", "quire.toml"]

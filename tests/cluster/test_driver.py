@@ -7,15 +7,16 @@ import json
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from tests.engine.house import EchoModel
 
+from quire.cluster import driver as cluster_driver
 from quire.cluster.dispatch import UNWRITTEN_SECONDS, follow
-from quire.cluster.driver import MOST_ATTEMPTS, TRIES, Attempt, Driver, Later
+from quire.cluster.driver import MOST_ATTEMPTS, TRIES, Driver, Later
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order
 from quire.engine.conversation import Offered
 from quire.engine.ports import EffectClass
@@ -99,6 +100,28 @@ class House:
 
     async def status(self, run: str) -> Status:
         return (await self.runtime.row(run)).status
+
+
+async def nobody(*details: object) -> None:
+    """Tell no one of an attempt."""
+
+
+async def no_other() -> Collection[str]:
+    return ()
+
+
+class Attempt(cluster_driver.Attempt):
+    """An attempt of the only worker."""
+
+    def __init__(
+        self,
+        number: int,
+        epoch: int | None,
+        tell: Callable[[int | None, Mapping[str, int]], Awaitable[None]] = nobody,
+        refusals: Mapping[str, int] | None = None,
+        workers: Callable[[], Awaitable[Collection[str]]] = no_other,
+    ) -> None:
+        super().__init__(number, epoch, tell, refusals or {}, workers)
 
 
 async def same(runtime: Runtime, run: str) -> Runtime:

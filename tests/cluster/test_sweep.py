@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cluster.test_driver import ASK, STEPS, House, called
+from tests.cluster.test_driver import ASK, STEPS, Attempt, House, called
 
-from quire.cluster.driver import Attempt
 from quire.cluster.orders import Order
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.errors import CannotStart

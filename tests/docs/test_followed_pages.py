@@ -119,8 +119,8 @@ def test_the_settings_of_all_pages_can_be_read(tmp_path: Path, home: Path) -> No
     assert len(tables) >= 6
     (tmp_path / "home").mkdir()
     for block in tables:
-        # Webhooks, headers, programs and trust in servers are read from the user's own file only.
-        is_own = any(name in block.text for name in ("[webhooks.", "[http.", "[notify]", "[servers."))
+        # Webhooks, headers, programs, people and trust in servers are read from the user's own file only.
+        is_own = any(name in block.text for name in ("[webhooks.", "[http.", "[notify]", "[servers.", "[serve.people]"))
         own, theirs = (block.text, "") if is_own else ("", block.text)
         (tmp_path / "home" / "quire.toml").write_text(own, encoding="utf-8")
         (tmp_path / "quire.toml").write_text(theirs, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from mcp.shared.exceptions import MCPError
 from tests.given import given
 from tests.mcp_server.serving import GREET, MODES, NAME, THINK, TOPIC, Gated, Serving, envelope, text, write
 
+from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import NewRun, Status
+from quire.errors import Parked
 from quire.formats.grammars import GRAMMARS
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
@@ -41,6 +44,27 @@ async def test_a_pipeline_is_a_tool_and_its_envelope_the_result(serve: Serve, mo
     run = found["data"].pop("run_id")
     stores = {"name": "Ann", "unknown": [1], "text": "Hello, Ann", "said": "Hello, Ann!"}
     assert run and found == {"status": "ok", "data": {"output": "Hello, Ann!", "named_stores": stores}}
+
+
+@both
+async def test_a_run_that_waits_for_a_service_is_left_to_a_process_of_its_own(
+    serve: Serve, folder: Path, mode: str
+) -> None:
+    class Busy(Gated):
+        async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+            wait = Parked("later", transient=True)
+            wait.wake_at = time.time() + 600
+            raise wait
+
+    write(folder, think=THINK)
+    serving = serve(model=Busy())
+    async with serving.client(mode) as client:
+        started = envelope(await client.call_tool("pipeline__think", {}))
+        (run,) = serving.handed_over
+        assert started == {"status": "started", "data": {"run_id": run}}
+        assert envelope(await client.call_tool("pipeline_result", {"run_id": run})) == started
+        assert envelope(await client.call_tool("pipeline_resume", {"run_id": run})) == started
+    assert serving.handed_over == [run] * 2
 
 
 @both

@@ -17,6 +17,7 @@ from tests.models.test_call_settings import place as place
 from quire.cli import main
 from quire.engine.conversation import Message
 from quire.engine.ports import ModelCall
+from quire.engine.premises import BACKOFF
 from quire.errors import CannotStart, ModelFailed
 from quire.models import fallback
 from quire.models.choose import ModelSettings, Price, ProviderSettings
@@ -90,6 +91,15 @@ async def test_a_service_that_fails_twice_is_passed_over(stub: Stub, status: int
     assert asked(stub) == ["small"] * tries + ["large"]
 
 
+async def test_a_service_that_asks_for_a_wait_is_passed_over_at_once(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.models.open.BACKOFF", BACKOFF)
+    stub.behaviours = [by_model(small=stub.refuse(429, headers={"Retry-After": "45"}), large=stub.say("fine"))]
+    assert await ask(opened(stub)) == ("house:large: fine", [("house:small", "house:large")])
+    assert asked(stub) == ["small", "large"]
+
+
 async def test_a_connection_that_breaks_before_the_text_is_passed_over(stub: Stub) -> None:
     stub.behaviours = [by_model(small=hang_up, large=stub.say("fine"))]
     assert (await ask(opened(stub)))[0] == "house:large: fine"
@@ -156,7 +166,8 @@ async def test_a_model_that_failed_rests(stub: Stub) -> None:
     rest = min(fallback._resting.values()) - time.monotonic()
     assert fallback.REST_SECONDS - 10 < rest <= fallback.REST_SECONDS
     fallback._resting.update(dict.fromkeys(fallback._resting, time.monotonic()))
-    assert not model._rests("house:small")
+    assert (await ask(model))[1] == [("house:small", "house:large")]
+    assert asked(stub)[1:] == ["small", "small", "large"]
 
 
 async def test_all_models_that_rest_are_asked_all_the_same(stub: Stub) -> None:
@@ -179,11 +190,12 @@ def test_a_call_is_estimated_by_the_dearest_model(stub: Stub) -> None:
     [
         ("house:small > anthropic:claude-haiku-5-5", "anthropic:claude-haiku-5-5 needs a key: set ANTHROPIC_API_KEY"),
         ("house:small > ", "'' is not a model name"),
+        ("house:small > cheap", "the tier cheap cannot be part of a list: name its models"),
     ],
 )
 def test_every_model_of_a_list_is_looked_at_before_the_start(stub: Stub, spec: str, problem: str) -> None:
     with pytest.raises(CannotStart, match=problem):
-        opened(stub, spec)
+        opened(stub, spec, tiers={"cheap": "house:small"})
 
 
 def events(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:

@@ -18,6 +18,7 @@ from tests.models.test_call_settings import place as place
 from tests.models.test_fallback import CALL, asked, by_model
 from tests.models.test_fallback import quick as quick
 
+import quire
 from quire.cli import main
 from quire.display.run_views import PlainView
 from quire.engine.records import RunRow, Status
@@ -25,7 +26,6 @@ from quire.errors import ModelFailed, Parked
 from quire.library.document import load
 from quire.models.choose import ModelSettings
 from quire.models.open import open_model
-from quire.models.retry import Retrying
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 
@@ -71,9 +71,7 @@ async def test_a_list_parks_for_the_first_that_is_back(stub: Stub) -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Park for waits of a second."""
-    monkeypatch.setattr(
-        Retrying.__init__, "__kwdefaults__", {**(Retrying.__init__.__kwdefaults__ or {}), "longest": 0.5}
-    )
+    monkeypatch.setattr("quire.models.open.RETRY_WAIT", 0.5)
 
 
 async def parked(place: Place, document: str = "hello.playbook.md") -> RunRow:
@@ -171,6 +169,20 @@ steps:
     place.stub.behaviours = [place.stub.say("x")]
     assert main(["resume", "last"]) == 0
     assert len(place.stub.requests) == 4
+
+
+def test_a_run_does_not_expire_while_it_waits_for_a_service(place: Place) -> None:
+    place.configure(HOUSE_TIER + '[runs]\nexpiry = "1h"\n')
+    place.stub.behaviours = [place.stub.refuse(429, headers=wait(7200))]
+    row = asyncio.run(parked(place))
+    assert (row.expires_at or 0) - (row.wake_at or 0) == pytest.approx(3600)
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_program_waits_and_continues(place: Place) -> None:
+    place.configure(HOUSE_TIER)
+    place.stub.behaviours = [place.stub.refuse(503, headers=wait(1)), place.stub.say("fine")]
+    assert (await quire.run("hello.playbook.md")).artifact == "fine"
 
 
 @pytest.mark.usefixtures("short")

@@ -112,6 +112,12 @@ async def test_a_place_is_kept_while_its_process_lives(join: Join, monkeypatch: 
     assert await enters(two, 2.5)
 
 
+async def test_no_other_user_reads_the_file(tmp_path: Path) -> None:
+    gate = SharedGate(str(tmp_path / "limits.db"), "user openai", "openai", ProviderLimits(calls_per_minute=60))
+    assert await enters(gate)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
 async def test_without_an_answer_the_gate_of_the_process_counts(tmp_path: Path) -> None:
     file = tmp_path / "limits.db"
     gate = SharedGate(str(file), "user openai", "openai", ProviderLimits(at_once=1))

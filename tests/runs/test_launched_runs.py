@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.runs.test_across_formats import DOUBLE, PIPELINES, House, use
 from quire.engine.driver.drive import DriveResult
 from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.engine.records import Question, RunRow, Status, Usage
+from quire.errors import Parked
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.launch import Launcher, Launching
@@ -39,6 +41,9 @@ class Script(ScriptedModel):
     stops_at = ""
     waits = False
     turns = 0
+    refusals = 0
+    """How often the service of the agents asks for a wait of so many `seconds`."""
+    seconds = 0.0
 
     def __init__(self, replies: list[Any]) -> None:
         super().__init__(replies)
@@ -57,6 +62,10 @@ class Script(ScriptedModel):
         if not is_agent:
             return await super().complete(call, on_delta)
         self.said.append(asked)
+        if self.said.count(asked) <= self.refusals:
+            wait = Parked("later", transient=True)
+            wait.wake_at, wait.reason = time.time() + self.seconds, "tests ask for it"
+            raise wait
         return ModelReply("ok", self.name, Usage())
 
 
@@ -142,6 +151,23 @@ async def test_a_run_that_fails_has_its_own_id(place: Place) -> None:
     (told,) = place.told()
     assert told["status"] == "error" and told["data"]["run_id"] == place.rows[1].id
     assert [row.status for row in place.rows] == [Status.COMPLETED, Status.FAILED]
+
+
+async def test_a_launcher_waits_for_a_service_with_its_run(place: Place) -> None:
+    await place.go([use("run_pipeline", name="two"), DONE], refusals=2)
+    (told,) = place.told()
+    assert told["status"] == "ok"
+    assert [row.status for row in place.rows] == [Status.COMPLETED] * 2
+
+
+async def test_a_ticker_continues_a_launched_run_that_waits_for_a_service(place: Place) -> None:
+    def beat(runtime: Runtime) -> None:
+        runtime.store.process = "p"
+
+    await place.go([use("run_pipeline", name="two"), DONE], beat, refusals=1, seconds=60.0)
+    (told,) = place.told()
+    assert told == {"status": "started", "data": {"run_id": place.rows[1].id}}
+    assert (place.rows[1].status, place.rows[1].parked) == (Status.PAUSED, "tests ask for it")
 
 
 async def test_the_person_who_is_there_is_asked(place: Place) -> None:

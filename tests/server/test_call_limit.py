@@ -52,6 +52,6 @@ async def test_a_day_without_money_answers_with_its_numbers(tmp_path: Path) -> N
         body = {"document": "fan.yaml", "inputs": {"rows": [1]}, "model": f"script:{server.folder / 's.json'}"}
         refused = await client.post("/runs", json={**body, "budget": 0.6})
         assert (refused.status_code, refused.json()["code"]) == (409, "limit-reached"), refused.text
-        assert refused.json()["detail"].startswith("not started: [budgets] day = $0.5 is reached")
+        assert refused.json()["detail"].startswith("not started: [budgets] day = $0.5 has no room")
         assert (await client.get("/runs")).json()["items"] == []
         assert (await client.post("/runs", json={**body, "budget": 0.5})).status_code == 201

@@ -16,7 +16,9 @@ from playwright.async_api import expect
 from tests.browser import Pages, axe
 from tests.server.served import TOKEN, Served, served
 
+from quire.library.document import load
 from quire.operations import OPERATIONS
+from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
 from quire.server.access import Users
 from quire.server.app import application
@@ -44,6 +46,17 @@ NEEDED: dict[Role, str] = {
     "administer": "save_document prune_runs delete_run import_run share_run list_shares revoke_share draft_test"
     " test_webhook drop_messages enable_trigger disable_trigger fire_trigger backfill_trigger tick_triggers",
 }
+DOUBTFUL = [
+    ["eve@x.org"],
+    [""],
+    [],
+    ["anna@x.org", "anna@x.org"],
+    ["anna@x.org, ben@x.org"],
+    ["ANNA@x.org"],
+    ["anna@x.org" * 500],
+    ["Zo\u00eb <anna@x.org>"],
+]
+"""Values of the header of a proxy that name nobody with a role."""
 OPEN_PATHS = {"/static/{version}/{file:path}", "/frames/{kind}", "/problems/{code}", "/hooks/{name}", "/{rest:path}"}
 """Routes without data of the workspace, which need no token. A webhook needs a signature."""
 
@@ -82,6 +95,17 @@ async def question_of(server: Served, run: str) -> dict[str, str]:
     await server.site.runs.ended(run, 30)
     (question,) = (await server.read(f"/questions?run={run}"))["items"]
     return question
+
+
+async def owners_run(server: Served, options: RunOptions) -> str:
+    """Start and drive a run in a terminal."""
+    runtime = server.other()
+    try:
+        run = await runtime.start(load(str(server.folder / "ask.playbook.md")), {}, options)
+        await runtime.drive(run)
+        return run
+    finally:
+        await runtime.close()
 
 
 def answer_to(run: str, question: dict[str, str]) -> tuple[str, dict[str, str]]:
@@ -210,12 +234,13 @@ async def test_a_person_has_the_role_of_the_settings(team: Served) -> None:
     assert (await team.site.runtime.row(run)).source == "person:anna@x.org"
 
 
-@pytest.mark.parametrize("names", [["eve@x.org"], [""], [], ["anna@x.org", "anna@x.org"], ["anna@x.org, ben@x.org"]])
+@pytest.mark.parametrize("names", DOUBTFUL)
 async def test_other_people_and_doubtful_headers_get_in_nowhere(team: Served, names: list[str]) -> None:
     async with User(team, TOKEN) as user:
         headers = [*user.headers.multi_items(), *(("X-Email", name) for name in names)]
-        answer = await user.get("/runs", headers=httpx2.Headers(headers))
+        answer = await user.get("/runs", headers=httpx2.Headers(headers, "latin-1"))
     assert (answer.status_code, answer.json()["code"]) == (403, "unknown-person")
+    assert len(answer.text) < 1000
 
 
 async def test_the_header_without_the_servers_token_is_not_believed(team: Served, server: Served) -> None:
@@ -252,17 +277,35 @@ async def test_another_user_than_the_one_who_started_a_run_answers_its_confirms(
     assert shown["answer"]["by"] == "dora"
 
 
-async def test_the_owner_answers_the_own_run_in_a_terminal(team: Served) -> None:
-    runtime = team.other()
-    try:
-        document = runtime.settings.workspace.folder / "ask.playbook.md"
-        from quire.library.document import load
-        from quire.runs.options import RunOptions
+@pytest.mark.parametrize("options", [RunOptions(answers={"1": "yes"}), RunOptions(unattended=True, says_yes=True)])
+async def test_no_user_takes_over_the_answers_of_another_run(team: Served, options: RunOptions) -> None:
+    run = await owners_run(team, options)
+    async with person(team, "anna@x.org") as anna:
+        for path, body in (("/runs", {"like": run}), (f"/runs/{run}/fork", {"from": "1"})):
+            answer = await anna.post(path, json=body)
+            assert (answer.status_code, answer.json()["code"]) == (403, "same-user"), (path, answer.text)
 
-        run = await runtime.start(load(str(document)), {}, RunOptions())
-        await runtime.drive(run)
-        question = await runtime.answer(run, None, "yes", by="owner")
-        assert question.kind == "confirm"
+
+async def test_no_user_takes_over_the_tools_of_another_run(server: Served, secrets: dict[str, str]) -> None:
+    run = await owners_run(server, RunOptions(allow=("shell",)))
+    requests = {
+        "/runs": {"like": run},
+        f"/runs/{run}/fork": {"from": "1"},
+        f"/runs/{run}/tries": {"path": "1/model"},
+        f"/runs/{run}/resume": {"set": {"x": "y"}},
+    }
+    for path, body in requests.items():
+        async with User(server, secrets["administer"]) as user:
+            answer = await user.post(path, json=body)
+        assert answer.status_code == 422 and "granted in a terminal only" in answer.text, path
+    async with server.client() as owner:
+        assert (await owner.post(f"/runs/{run}/fork", json={"from": "1"})).is_success
+
+
+async def test_the_owner_answers_the_own_run_in_a_terminal(team: Served) -> None:
+    run, runtime = await owners_run(team, RunOptions()), team.other()
+    try:
+        assert (await runtime.answer(run, None, "yes", by="owner")).kind == "confirm"
     finally:
         await runtime.close()
 

@@ -95,7 +95,7 @@ async def test_each_budget_counts_its_own_source_and_time(store: Store) -> None:
 async def test_a_claim_of_a_trigger_is_skipped_and_one_of_a_caller_is_not_kept(store: Store) -> None:
     late, key = Occurrence("trigger:nightly", "6:00"), Occurrence("id", "mine")
     claim, _ = await store.start_once(new_run("r1", 6.0), late, within([DAY], 6.0, 0.0))
-    assert claim.state == "skipped" and "[budgets] day = $5 is reached" in claim.reason
+    assert claim.state == "skipped" and "[budgets] day = $5 has no room" in claim.reason
     with pytest.raises(LimitReached, match="not started"):
         await store.start_once(new_run("r2", 6.0), key, within([DAY], 6.0, 0.0))
     claim, is_new = await store.start_once(new_run("r3", 1.0), key, within([DAY], 1.0, 0.0))

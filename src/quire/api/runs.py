@@ -381,7 +381,9 @@ class Running:
                 drives.append(drive)
 
             ended = await runtime.drive(self._id, people=self._people, listen=listen, began=began)
-            self.result = result_of(await runtime.view_after(drives[0], self._id, ended), ended)
+            while await runtime.has_waited(self._id):
+                ended = await runtime.drive(self._id, people=self._people, listen=listen, began=began)
+            self.result = result_of(await runtime.view_after(drives[-1], self._id, ended), ended)
             return self.result
         finally:
             await runtime.close()

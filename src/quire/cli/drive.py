@@ -177,7 +177,8 @@ async def drive(
             ended = await runtime.drive(
                 run, people=screen.terminal, listen=listen, overrides=overrides, began=screen.began, given=manner.given
             )
-            while await _has_waited(runtime, run, screen):
+            note = screen.view.note
+            while await runtime.has_waited(run, lambda line: note(one_line(line)), lambda: screen.interrupts.count > 0):
                 ended = await runtime.drive(run, people=screen.terminal, listen=listen, began=screen.began)
             return ended
 
@@ -249,21 +250,6 @@ class _Screen:
             if status is not Status.COMPLETED:
                 self.progress.settle(status)
             self.view.stop()
-
-
-async def _has_waited(runtime: Runtime, run: str, screen: _Screen) -> bool:
-    """Wait until a run continues that waits by itself. Return False if it does not wait, if the user stops it, or if
-    another process continues it."""
-    row = parked = await runtime.row(run)
-    if row.parked:
-        screen.view.note(one_line(f"waiting {row.waits}"))
-    while row.wake_at is not None and row.epoch == parked.epoch and not screen.interrupts.count:
-        if (left := row.wake_at - runtime.clock.now()) <= 0:
-            screen.view.note("")
-            return True
-        await runtime.clock.sleep(min(left, 1.0))
-        row = await runtime.row(run)
-    return False
 
 
 def _model_lines(view: RunView, manner: SessionOptions, script: str | None, why: str, most: str) -> list[str]:

@@ -113,11 +113,14 @@ class _Door(Struct, frozen=True):
     def check(self) -> None:
         """Raise `UsageError` or `CannotStart` for options that do not go together, before anything is opened."""
         from quire.server.address import names_of
+        from quire.workspace.host_headers import HEADER_NAME
 
         if self.uds is not None and self.port is not None:
             raise click.UsageError("--uds and --port exclude each other")
         if self.identity and not (self.uds or self.proxy):
             raise click.UsageError("--identity-header needs --proxy or --uds: others than the proxy could send it")
+        if self.identity and not HEADER_NAME.fullmatch(self.identity):
+            raise click.UsageError(f"--identity-header: {self.identity!r} is not the name of a header")
         names_of(None if self.uds else "127.0.0.1:1", self.names, self.base, self.proxy)
         if not self.names and not self.uds and _is_reached_from_outside(self.host):
             raise CannotStart(f"--host {self.host} is reached by other names: say which, with --allow-host NAME")

@@ -50,16 +50,9 @@ class Cluster:
         """Connect to the cluster. Raises `CannotStart`."""
         return cls(await connect(where), where.task_queue, where.heartbeat)
 
-    async def look(self, run: str, *, resume: bool = False) -> None:
-        """Have a worker look at a run, whether or not the cluster already knows it. Raises `CannotStart`."""
-        await self._start(run, resume=resume, signal=True)
-
-    async def ensure(self, run: str) -> None:
-        """Make sure that the run has a workflow, without a signal: an existing workflow gets no entry in its history.
-        Raises `CannotStart`."""
-        await self._start(run, resume=False, signal=False)
-
-    async def _start(self, run: str, *, resume: bool, signal: bool) -> None:
+    async def look(self, run: str, *, resume: bool = False, signal: bool = True) -> None:
+        """Have a worker look at a run, whether or not the cluster already knows it. Without a signal an existing
+        workflow gets no entry in its history, and does not look again. Raises `CannotStart`."""
         from temporalio.common import WorkflowIDConflictPolicy
         from temporalio.service import RPCError
 

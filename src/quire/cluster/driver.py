@@ -43,14 +43,6 @@ def _away(error: StoreError, attempt: Attempt) -> Later:
     return Later(str(error), min(2.0 ** min(attempt.number, 5), 30.0))
 
 
-async def _nobody(*details: object) -> None:
-    """Tell no one: for attempts whose epoch does not have to be announced."""
-
-
-async def _no_one_else() -> Collection[str]:
-    return ()
-
-
 class Attempt:
     """One activity attempt. `epoch` is the epoch under which this attempt owns (or is about to own) the run.
 
@@ -64,14 +56,14 @@ class Attempt:
         self,
         number: int,
         epoch: int | None,
-        tell: Callable[[int | None, Mapping[str, int]], Awaitable[None]] = _nobody,
-        refusals: Mapping[str, int] | None = None,
-        workers: Callable[[], Awaitable[Collection[str]]] = _no_one_else,
+        tell: Callable[[int | None, Mapping[str, int]], Awaitable[None]],
+        refusals: Mapping[str, int],
+        workers: Callable[[], Awaitable[Collection[str]]],
     ) -> None:
         self.number = number
         self.before = epoch
         self.epoch = epoch
-        self.refusals = dict(refusals or {})
+        self.refusals = dict(refusals)
         self._tell = tell
         self._workers = workers
 

@@ -101,7 +101,6 @@ class ClusterWorker:
         self._grace = grace
         self._temporal = asyncio.new_event_loop()
         self._interrupts = 0
-        self._away = False
 
     async def run(self) -> bool:
         """Work until SIGTERM or Ctrl-C; then runs are parked at their next boundary, and other workers continue them.
@@ -176,7 +175,7 @@ class ClusterWorker:
 
         async def hand_over(run: str) -> None:
             with contextlib.suppress(CannotStart):  # its row exists, and the sweep finds it
-                await self._there(cluster.ensure(run))
+                await self._there(cluster.look(run, signal=False))
 
         self._runtime.hand_over = hand_over
         with ThreadPoolExecutor(4, "workflow") as threads:
@@ -201,10 +200,8 @@ class ClusterWorker:
     async def _signal(self, run: str) -> None:
         """Have a worker look at a run that is due. A run that was never taken needs only a workflow."""
         row = await self._runtime.row(run)
-        if row.status is Status.PENDING:
-            await self._there(self._cluster.ensure(run))
-        else:
-            await self._there(self._cluster.look(run, resume=row.status is Status.PAUSED))
+        signal, resume = row.status is not Status.PENDING, row.status is Status.PAUSED
+        await self._there(self._cluster.look(run, resume=resume, signal=signal))
 
     async def _worker(self, client: Client, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> Worker:
         # Do not reload Quire for a workflow: it imports only names and two values, which never change.
@@ -241,24 +238,21 @@ class ClusterWorker:
         await leaving
 
     async def _checking(self, client: Client) -> None:
+        """Log when Temporal cannot be reached any more, and when it is back. Meanwhile this worker is unfit."""
+        before, where = "", f"Temporal at {self._where.temporal}"
         while True:
             # The random factor keeps workers that were started together from checking at the same moment.
             await asyncio.sleep(self._sweep_seconds * random.uniform(0.75, 1.25))  # noqa: S311
-            await self._check(client)
+            problem = ""
+            try:
+                await self._there(client.service_client.check_health(timeout=timedelta(seconds=5)))
+            except (RPCError, RuntimeError) as error:
+                problem = reason(error)
+            if bool(problem) != bool(before):
+                self._say(f"{where} is away ({problem}): runs continue" if problem else f"{where} is back")
+                self.ticker.be("unfit" if problem else "fit", problem)
+            before = problem
             self._unfit()
-
-    async def _check(self, client: Client) -> None:
-        """Log when Temporal cannot be reached any more, and when it is back. Meanwhile this worker is unfit."""
-        problem = ""
-        try:
-            await self._there(client.service_client.check_health(timeout=timedelta(seconds=5)))
-        except (RPCError, RuntimeError) as error:
-            problem = reason(error)
-        if bool(problem) != self._away:
-            self._away = bool(problem)
-            where = f"Temporal at {self._where.temporal}"
-            self._say(f"{where} is away ({problem}): runs continue" if problem else f"{where} is back")
-            self.ticker.be("unfit" if problem else "fit", problem)
 
     async def _tried(self, attempt: Callable[[], Awaitable[T]], wrong: type[QuireError]) -> T | None:
         """Try until the error is gone; return None if the worker is stopped before."""
@@ -352,7 +346,8 @@ class DriveActivity:
             try:
                 await self._watch(work, attempt, limit / BEATS)
             except asyncio.CancelledError:
-                if not _unwanted():
+                lost = activity.cancellation_details()
+                if lost is not None and (lost.not_found or lost.timed_out):
                     # Temporal was away, or has given the run to another worker. If another worker drives it, the epoch
                     # shows that; if none does, stopping would only lose time.
                     continue
@@ -390,9 +385,3 @@ async def _told(handle: AsyncActivityHandle, *details: object) -> None:
         pass  # it has arrived; the next heartbeat of the SDK delivers the cancellation
     except (RPCError, RuntimeError) as error:
         raise Later(f"Temporal was not told who has the run: {reason(error)}", 1.0) from None
-
-
-def _unwanted() -> bool:
-    """Return True if the workflow was stopped, False if Temporal lost contact with this worker."""
-    details = activity.cancellation_details()
-    return details is None or not (details.not_found or details.timed_out)

@@ -265,6 +265,10 @@ class Store(Protocol):
         `LimitReached` if `admit` has a reason against it."""
         ...
 
+    async def reserve(self, run: str, most: float | None, admit: Admit) -> None:
+        """Set the most that a run may cost, which `admit` has not counted. Raises `LimitReached` with its reason."""
+        ...
+
     process: str
     """The id under which the process reports itself with `beat`; empty if it does not. It is noted in runs it drives.
     """

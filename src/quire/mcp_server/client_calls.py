@@ -22,7 +22,7 @@ from quire.errors import QuireError, RunBusy
 from quire.formats.pipeline.inline import LAUNCHING
 from quire.mcp_server.catalogue import Asked, Elicited, input_required, read_answers, reporting
 from quire.mcp_server.launch_tools import LaunchedRuns, failed, result_of, waiting
-from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, LaunchResult, envelope_of
+from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, LaunchResult
 from quire.runs.runtime import Runtime
 from quire.trust.capabilities import Grants
 from quire.values import InvalidValue, Value, encode
@@ -91,8 +91,9 @@ class Calls:
         self._hand_over = hand_over
         self._known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
         self._options = options
+        known = self._known
         self._launching = Launching(
-            runtime, self._known, shell=self._known.shell, hint=self._known.hint, options=options
+            runtime, known, shell=known.shell, hint=known.hint, options=options, hand_over=hand_over
         )
         self._late = LaunchedRuns(runtime)
         self._waited_for: dict[asyncio.Task[LaunchResult], AttachedDrive] = {}
@@ -185,7 +186,7 @@ class Calls:
                 ended = await runtime.drive(run, people=people, listen=listen, began=began, attached=True)
             except RunBusy:
                 return LaunchResult("started", {"run_id": run})
-            return envelope_of(run, ended)
+            return await self._launching.envelope(run, ended)
 
         return await self._answered(caller, await self._attend(caller, work, run), declined)
 

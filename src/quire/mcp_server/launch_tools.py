@@ -223,8 +223,8 @@ class LaunchedRuns:
                 return envelope_of(run, DriveResult(row.status, failure=row.failure))
             case Status.EXPIRED:
                 return LaunchResult("error", {"run_id": run, "error": "no answer came in time: the run has expired"})
-            case Status.INTERRUPTED:
-                # The server that drove it was killed; the next server continues it.
+            case status if status is Status.INTERRUPTED or row.wake_at is not None:
+                # It continues by itself: the next server takes it over, or its time comes.
                 return LaunchResult("started", {"run_id": run})
             case Status.PAUSED | Status.CANCELLED:
                 how = f"it is {row.status.words}; to continue: pipeline_resume, or quire resume {run}"

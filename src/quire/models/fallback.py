@@ -47,7 +47,8 @@ class Fallback:
             streamed = True
             on_delta(piece)
 
-        names = sorted(self._models, key=self._rests)
+        now = time.monotonic()
+        names = sorted(self._models, key=lambda name: _resting.get((self._folder, name), 0.0) > now)
         before, reason = next(iter(self._models)), "it failed a short time ago"
         while True:
             name, *names = names
@@ -71,6 +72,3 @@ class Fallback:
             if streamed or not names:
                 raise min(parked, key=lambda wait: wait.wake_at, default=failure)
             before, reason = name, failure.message
-
-    def _rests(self, name: str) -> bool:
-        return _resting.get((self._folder, name), 0.0) > time.monotonic()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 from pydantic_ai.messages import (
@@ -127,7 +127,7 @@ def _arguments(name: str, raw: object, *, cut: bool) -> tuple[Mapping[str, Value
             # A call without arguments, unless they were cut off.
             value: Value = None if cut else {}
         else:
-            value = copy(decode(raw) if isinstance(raw, str) else _mapping(raw))
+            value = copy(decode(raw) if isinstance(raw, str) else cast("Value", raw))
     except InvalidValue as error:
         why = "are cut off by the token limit" if cut else f"are not JSON: {error}"
         return {}, f"the arguments for the tool {name} {why}{_quoted(raw)}"
@@ -142,12 +142,6 @@ def _quoted(raw: object) -> str:
         return ""
     text = clean(raw[:QUOTED])
     return f"; they were: {text}{'…' if len(raw) > QUOTED else ''}"
-
-
-def _mapping(raw: object) -> Mapping[str, Value]:
-    if not isinstance(raw, dict):
-        raise InvalidValue(f"{type(raw).__name__} is not an object")
-    return raw
 
 
 def _plain(value: Mapping[str, Value]) -> dict[str, object]:

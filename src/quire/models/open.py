@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlsplit
 
-from quire.engine.premises import BACKOFF
+from quire.engine.premises import BACKOFF, RETRY_WAIT
 from quire.errors import CannotStart
 from quire.installed import add_extra, add_package
 from quire.models.choose import (
@@ -50,8 +50,8 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
     """Open a model, or all models of a list. Raises `CannotStart` for every problem that can be detected before the
     first call."""
     *earlier, last = members_of(price_key(spec, config))
-    opened = {name: _open_member(name, config, environ, BACKOFF[:1]) for name in earlier}
-    opened[last] = model = _open_member(last, config, environ, BACKOFF)
+    opened = {name: _open_member(name, config, environ, BACKOFF[:1], BACKOFF[-1]) for name in earlier}
+    opened[last] = model = _open_member(last, config, environ, BACKOFF, RETRY_WAIT)
     if earlier:
         from quire.models.fallback import Fallback
         from quire.models.prices import rate_of
@@ -65,7 +65,9 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
     return with_settings(model, settings)
 
 
-def _open_member(name: str, config: ModelSettings, environ: Mapping[str, str], backoff: tuple[float, ...]) -> Model:
+def _open_member(
+    name: str, config: ModelSettings, environ: Mapping[str, str], backoff: tuple[float, ...], longest: float
+) -> Model:
     model = _open(name, config, environ)
     if not name.startswith("script:"):
         if config.has_limits:
@@ -76,7 +78,7 @@ def _open_member(name: str, config: ModelSettings, environ: Mapping[str, str], b
             from quire.models.retry import Retrying
 
             # Each try is a call that the limits count, and no place is held between two of them.
-            model = Retrying(model, backoff=backoff)
+            model = Retrying(model, backoff=backoff, longest=longest)
     if (price := config.prices.get(name)) is None:
         return model
     from quire.models.prices import own_rate
@@ -92,6 +94,8 @@ def _open(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> Model
         if not name or not urlsplit(url).hostname:
             raise CannotStart(f"{spec}: say which model after a #, as in https://host/v1#NAME")
         return _compatible(spec, name, ProviderSettings(url), config, environ)
+    if spec in config.tiers:
+        raise CannotStart(f"the tier {spec} cannot be part of a list: name its models")
     if not name:
         raise CannotStart(f"{spec!r} is not a model name: a model is PROVIDER:NAME{_nearest(spec, config, environ)}")
     match provider:
@@ -199,7 +203,9 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
     except ImportError as error:
         raise CannotStart(_missing_package(spec, error)) from None
     except UserError as error:
-        raise CannotStart(_refused(spec, error.message)) from None
+        if variable := re.search(r"`([A-Z][A-Z0-9_]+)` environment variable", error.message):
+            raise CannotStart(f"{spec} needs a key: set {variable[1]} in the environment") from None
+        raise CannotStart(f"{spec} cannot be used: {error.message.splitlines()[0][:200]}") from None
 
 
 def _takes_client(provider: type[object]) -> bool:
@@ -215,13 +221,6 @@ def _no_library() -> str:
 def _missing_package(spec: str, error: ImportError) -> str:
     extra = re.search(r'"(pydantic-ai-slim\[[a-z-]+\])"', str(error))
     return f"{spec} needs another package: {add_package(extra[1] if extra else 'pydantic-ai-slim')}"
-
-
-def _refused(spec: str, message: str) -> str:
-    variable = re.search(r"`([A-Z][A-Z0-9_]+)` environment variable", message)
-    if variable:
-        return f"{spec} needs a key: set {variable[1]} in the environment"
-    return f"{spec} cannot be used: {message.splitlines()[0][:200]}"
 
 
 def _nearest(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> str:

@@ -91,7 +91,7 @@ class Retrying:
             return None
         requested = (failure.retry_after if isinstance(failure, TransportFailed) else None) or 0.0
         if requested > self._longest:
-            failure.message += f", and no call waits longer than {self._longest:g} s: resume the run later"
+            failure.message += f", and no call waits longer than {self._longest:g} s"
             failure.args = (failure.message,)
             if requested <= LONGEST_PARK:
                 self._parked = Parked(failure.message, kind=failure.kind, transient=True)

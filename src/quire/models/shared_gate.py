@@ -154,6 +154,7 @@ class SharedGate:
         import sqlite3
 
         Path(self._place).parent.mkdir(parents=True, exist_ok=True)
+        Path(self._place).touch(mode=0o600)  # else all users of the machine could read it, and its journal
         file = sqlite3.connect(self._place, timeout=1.0, isolation_level=None)
         file.executescript(f"PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; {_TABLE.format('TABLE')}")
         return file

@@ -144,7 +144,7 @@ def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[st
     head, colon, _ = named.partition(":")
     if len(members_of(named)) > 1:
         return "", f"{named} is a list, and only settings have lists"
-    maker = head if colon else provider or _maker(named)
+    maker = head if colon else provider or next((of for start, of in _MAKERS.items() if named.startswith(start)), "")
     spec = named if colon else f"{maker}:{named}"
     if not maker:
         return "", f"no provider is known to have the model {named}"
@@ -210,10 +210,6 @@ def step_model(name: str, models: ModelSettings, own: str) -> str | None:
         small = _sized(models.tiers.get(own, own), family, models)
         return "" if small == own else small
     return "" if family is _GENERAL else None
-
-
-def _maker(named: str) -> str:
-    return next((maker for start, maker in _MAKERS.items() if named.startswith(start)), "")
 
 
 def _because(passed: list[str], reason: str) -> str:

@@ -9,12 +9,11 @@ may have more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.engine.premises import JSON_GROWTH, TOKENS_A_CALL, TOKENS_A_MESSAGE
 from quire.models.choose import CHARACTERS_A_TOKEN
-from quire.values import Value, encode
+from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.engine.ports import ModelCall
@@ -49,7 +48,9 @@ def call_tokens_at_most(call: ModelCall) -> int:
     texts += [use.name + use.id * 2 for use in uses]  # the result names the call as well
     values = [tool.schema for tool in call.tools] + [use.arguments for use in uses]
     values += [value for value in (call.schema, call.closing) if value is not None]
-    read = sum(map(text_tokens_at_most, texts)) + sum(map(_value_tokens, values))
+    read = sum(map(text_tokens_at_most, texts)) + JSON_GROWTH * sum(
+        text_tokens_at_most(encode(value)) for value in values
+    )
     return read + _frame(len(call.messages) + len(uses) + 1, len(call.tools))
 
 
@@ -62,7 +63,3 @@ def call_tokens_about(call: ModelCall) -> int:
 
 def _frame(messages: int, tools: int) -> int:
     return TOKENS_A_MESSAGE * messages + TOKENS_A_TOOL * tools + TOKENS_A_CALL
-
-
-def _value_tokens(value: Mapping[str, Value]) -> int:
-    return JSON_GROWTH * text_tokens_at_most(encode(value))

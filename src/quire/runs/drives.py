@@ -39,6 +39,7 @@ from quire.runs.adapters import GivenAnswers, Nobody, Unattended, named_model
 from quire.runs.options import RunOptions, call_limit, check_step_labels, checked_budget
 from quire.runs.outcome import bounds_that_hold, letter_text
 from quire.runs.pins import SHAPES, PinnedState
+from quire.runs.spending import readmit
 from quire.runs.start import all_models
 from quire.runs.static_failures import call_cap
 from quire.runs.workspace_gate import redactor_of
@@ -103,6 +104,8 @@ async def drive_run(
             answers = {**before.answers, **given.answers}
             check_unattended(held.plan, held.setting.documents, answers, [record.path for record in records])
         held = replace(held, pins=amend(before, given))
+        if held.pins.budget != before.budget or row.failure or row.status is Status.CANCELLED:
+            await readmit(runtime, row, held.pins)
         limits = {name: value for name, value in held.pins.limits.items() if name == CALLS}
         inherited = RunOptions(unattended=held.pins.unattended, limits=limits, allow=pins.allow, source=pins.source)
         runtime.driven[run] = people, inherited

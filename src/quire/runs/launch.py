@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -79,7 +80,8 @@ class Launching:
     """Launch runs for one runtime.
 
     `known_tools` returns all tool names that resolve, for definitions that an agent wrote, and `hint` what may be meant
-    by another name. `options` apply to every launched run.
+    by another name. `options` apply to every launched run. `hand_over` gets those that wait for a service and continue
+    by themselves; without it a caller that waits for the run waits for the service too.
     """
 
     def __init__(
@@ -90,8 +92,10 @@ class Launching:
         shell: bool = False,
         hint: Callable[[str], str] = lambda name: "",
         options: RunOptions | None = None,
+        hand_over: Callable[[str], None] | None = None,
     ) -> None:
         self._runtime = runtime
+        self._hand_over = hand_over
         self._known_tools = known_tools
         self._hint = hint
         self._shell = shell
@@ -162,8 +166,19 @@ class Launching:
             else:
                 await self._runtime.hand_over(run)
             return await self.warned(run, LaunchResult("started", {"run_id": run}))
-        rested = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
-        return await self.warned(run, envelope_of(run, rested))
+        drive = partial(self._runtime.drive, run, people=people, listen=listen, began=began, attached=True)
+        rested = await drive()
+        while self._hand_over is None and await self._runtime.has_waited(run):
+            rested = await drive()
+        return await self.warned(run, await self.envelope(run, rested))
+
+    async def envelope(self, run: str, rested: DriveResult) -> LaunchResult:
+        """Return the result of a drive. A run that continues by itself has only started, and is handed over."""
+        if rested.status is not Status.PAUSED or (await self._runtime.row(run)).wake_at is None:
+            return envelope_of(run, rested)
+        if self._hand_over is not None:
+            self._hand_over(run)
+        return LaunchResult("started", {"run_id": run})
 
     async def _start(self, document: Document, inputs: Mapping[str, Value], options: RunOptions, run: str) -> str:
         """Start a run with the part of its launcher's money that it is allotted."""

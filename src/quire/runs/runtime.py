@@ -244,6 +244,22 @@ class Runtime(StoredRuns):
             after=after,
         )
 
+    async def has_waited(
+        self, run: str, tell: Callable[[str], None] = lambda words: None, is_stopped: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Wait until a run continues that waits by itself. Return False if it does not wait, if it is stopped, or if
+        another process continues it: that of this store has a ticker, or takes the run meanwhile."""
+        row = parked = await self.row(run)
+        if row.parked and not self.store.process:
+            tell(f"waiting {row.waits}")
+        while row.wake_at is not None and row.epoch == parked.epoch and not self.store.process and not is_stopped():
+            if (left := row.wake_at - self.clock.now()) <= 0:
+                tell("")
+                return True
+            await self.clock.sleep(min(left, 1.0))
+            row = await self.row(run)
+        return False
+
     async def answer(
         self, run: str, label: str | None, value: str, *, by: str = PROGRAM, person: bool = True
     ) -> Question:

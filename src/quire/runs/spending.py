@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from quire.engine.ports import Priced
+from quire.engine.records import NewRun
 from quire.errors import LimitReached
 from quire.stores.contract import PeriodBudget, within
 
 if TYPE_CHECKING:
-    from quire.engine.records import NewRun
+    from quire.engine.records import RunRow
     from quire.runs.pins import PinnedState
     from quire.runs.runtime import Runtime
     from quire.stores.transactions import Admit
@@ -43,3 +44,12 @@ def admission(runtime: Runtime, run: NewRun, day_budget: float | None = None) ->
             "name a budget (--budget USD, or [budgets] run)"
         )
     return within(periods, run.reserved or 0.0, now) if periods else None
+
+
+async def readmit(runtime: Runtime, row: RunRow, pins: PinnedState) -> None:
+    """Admit again, with what it may still cost, a run that has ended or gets another budget. Raises `LimitReached`."""
+    most = most_cost(runtime, pins)
+    left = None if most is None else max(0.0, most - (row.cost or 0.0))
+    run = NewRun(row.id, row.title, row.format, row.document, row.created_at, {}, {}, source=pins.source, reserved=left)
+    if admit := admission(runtime, run):
+        await runtime.store.reserve(row.id, most, admit)

@@ -22,6 +22,7 @@ from quire.operations.problems import Problem
 from quire.runs.shares import Shares, hash_of
 from quire.server.address import file_of
 from quire.trust.private_files import names_in, read_private, write_new
+from quire.wording import cut
 from quire.workspace.settings import ROLES, Role, Settings
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from quire.server.endpoints import Call, Endpoint
     from quire.server.site import Site
 
+LONGEST_NAME = 200
 _TOKEN = re.compile(r"quire-([A-Za-z0-9_-]{1,64})-[0-9a-f]{48}")
 
 
@@ -51,9 +53,6 @@ class Access(Struct, frozen=True):
         if self.documents and not {"run", "id"} & {*endpoint.path_names} and endpoint.name not in ("root", "start_run"):
             raise Problem.of("no-role", f"{endpoint.name} is about all documents, and yours are {self.documents}")
         call = await endpoint.call_of(request)
-        early = endpoint.name != "try_step" and any(map(call.body.get, ("answers", "unattended", "set")))
-        if early and endpoint.role == "run" and site.runtime.settings.serve.different_approver:
-            raise Problem.of("same-user", "[serve] different_approver: answers, unattended and set need another user")
         for id in filter(None, (call.path.get("id"), call.body.get("document")) if self.documents else ()):
             # Only ids are taken: a name may stand for any document.
             if not fnmatchcase(str(id), self.documents) or document_at(site.folder, str(id)) is None:
@@ -65,7 +64,22 @@ class Access(Struct, frozen=True):
                 id = site.shelf.id_of(await site.runtime.row(await site.runtime.find(str(run))))
             if not fnmatchcase(id, self.documents):
                 raise Problem.of("no-such-run", f"unknown run {run}")
+        if endpoint.role == "run":
+            await self._require_own(site, endpoint, call)
         return call
+
+    async def _require_own(self, site: Site, endpoint: Endpoint, call: Call) -> None:
+        """Raise if a run would get permissions that this server does not grant, from the run of another user that it
+        copies or changes, or an answer before its question."""
+        early = any(map(call.body.get, ("answers", "unattended", "set")))
+        copies = endpoint.name in ("fork_run", "preview_fork", "try_step")
+        if named := call.path.get("run") if copies or call.body.get("set") else call.body.get("like"):
+            pins = (await site.views.of(await site.runtime.find(str(named)))).view.pins
+            early = early or bool(pins.answers or pins.unattended)
+            if self.source:
+                site.caller.granted(pins.allow)
+        if early and endpoint.name != "try_step" and site.runtime.settings.serve.different_approver:
+            raise Problem.of("same-user", "[serve] different_approver: answers, unattended and set need another user")
 
 
 class Users:
@@ -105,7 +119,7 @@ class Users:
     def person(self, names: Sequence[str]) -> Access:
         """Return the access of the person that a proxy names. Raises `Problem` unless it is one with a role."""
         if len(names) != 1 or names[0] not in self._people:
-            person = visible(", ".join(names)) or "missing"
+            person = visible(cut(", ".join(names), LONGEST_NAME)) or "missing"
             raise Problem.of("unknown-person", f"{self.header} is {person}, and [serve.people] has no role for that")
         return Access(self._people[names[0]], f"person:{names[0]}")
 

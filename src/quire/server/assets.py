@@ -202,7 +202,11 @@ class Assets:
         self.version = whole.hexdigest()[:16]
         self._held: dict[str, Asset] = {}
         self._needed: dict[str, tuple[str, ...]] = {}
-        self._shell, self._sheets = _with_one_sheet((folder / "index.html").read_text(encoding="utf-8"))
+        shell = (folder / "index.html").read_text(encoding="utf-8")
+        # One link, and so one request, instead of those to the style sheets.
+        first, *_, last = _STYLE.finditer(shell)
+        self._sheets = tuple(_STYLE.findall(shell))
+        self._shell = shell[: first.start()] + first[0].replace(self._sheets[0], SHEET) + shell[last.end() :]
         self.import_map = json.dumps(
             {"imports": {name: f"{self.prefix}/{file}" for name, file in IMPORTS.items()}}, separators=(",", ":")
         )
@@ -232,7 +236,10 @@ class Assets:
     def _screens(self) -> tuple[tuple[re.Pattern[str], str], ...]:
         """The patterns of addresses with the modules of their screens, from the table in the page."""
         rows = _SCREEN.findall(self._text(SCREENS))
-        return tuple((re.compile(_NAMED.sub(_segment, pattern)), f"app/{name}") for pattern, name in rows)
+        return tuple(
+            (re.compile(_NAMED.sub(lambda name: ".+" if name[0][0] == "*" else "[^/]+", pattern)), f"app/{name}")
+            for pattern, name in rows
+        )
 
     def _needs(self, name: str) -> tuple[str, ...]:
         """Return a module and all modules that it imports, directly or through others."""
@@ -280,16 +287,3 @@ class Assets:
             body = b"\n".join(path.read_bytes() for path in files)
             self._held[name] = Asset(body, gzip.compress(body, 9, mtime=0), TYPES[posixpath.splitext(name)[1]])
         return self._held[name]
-
-
-def _with_one_sheet(shell: str) -> tuple[str, tuple[str, ...]]:
-    """Return the shell with one link instead of those to the style sheets, and the sheets: one request for all."""
-    sheets = tuple(_STYLE.findall(shell))
-    links = list(_STYLE.finditer(shell))
-    whole = shell[: links[0].start()] + links[0][0].replace(sheets[0], SHEET) + shell[links[-1].end() :]
-    return whole, sheets
-
-
-def _segment(name: re.Match[str]) -> str:
-    """Return the pattern of a named part of an address: `*path` may contain slashes."""
-    return ".+" if name[0].startswith("*") else "[^/]+"

@@ -74,7 +74,10 @@ class Renderer:
 
     async def render(self, jobs: Iterable[Job]) -> dict[Job, str | None]:
         """Return the HTML of each text. A text that cannot be made in time is plain; a question has none then."""
-        done = {job: _plain(job) for job in jobs}
+        done = {
+            (kind, text): None if kind == "question" else f"<pre>{html.escape(text[:LONGEST])}</pre>{_left_out(text)}"
+            for kind, text in jobs
+        }
         if any(job not in self._kept for job in done if needs_rendering(job)):
             async with self._turn:  # meanwhile another request may have made some of them
                 missing = [job for job in done if job not in self._kept and needs_rendering(job)]
@@ -134,11 +137,6 @@ async def _ask(process: Process, job: Job) -> bytes:
     process.stdin.write(json.dumps(job).encode() + b"\n")
     await process.stdin.drain()
     return await process.stdout.readline()
-
-
-def _plain(job: Job) -> str | None:
-    kind, text = job
-    return None if kind == "question" else f"<pre>{html.escape(text[:LONGEST])}</pre>{_left_out(text)}"
 
 
 def made(job: Job) -> str | None:
@@ -209,18 +207,14 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt(
         "commonmark", {"html": False, "highlight": lambda code, language, _: highlight(code, language)}
     ).enable(["table", "strikethrough"])
-    parser.validateLink = _may_link  # type: ignore[method-assign, assignment]
+    # Other addresses stay text: `//host`, `javascript:`, files.
+    parser.validateLink = lambda address: bool(_LINK.fullmatch(address) or _OWN_IMAGE.fullmatch(address))  # type: ignore[method-assign, assignment]
     parser.add_render_rule("image", _image)
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("link_close", _link_close)
     parser.add_render_rule("th_open", _cell)
     parser.add_render_rule("td_open", _cell)
     return parser
-
-
-def _may_link(address: str) -> bool:
-    """Tell whether an address may stand in a link or an image. Others stay text: `//host`, `javascript:`, files."""
-    return bool(_LINK.fullmatch(address) or _OWN_IMAGE.fullmatch(address))
 
 
 def _image(

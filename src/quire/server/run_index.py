@@ -109,7 +109,9 @@ class RunIndexer:
         try:
             if self._stamps is None:
                 self._stamps = await asyncio.to_thread(self.index.stamps)
-                await self._fill_all()
+                self._looked_at = time.time()
+                async for row in newest_runs(self._runtime.store, RunFilters(), MOST_RUNS):
+                    await self._take(row)
             else:
                 store = self._runtime.store
                 since, self._looked_at = self._looked_at - OVERLAP_SECONDS, time.time()
@@ -120,12 +122,6 @@ class RunIndexer:
             self._stamps = None
             self.problem = f"the index of texts cannot be used: {error}"
         self._filled_at = time.monotonic()
-
-    async def _fill_all(self) -> None:
-        """Index the newest runs, page by page."""
-        self._looked_at = time.time()
-        async for row in newest_runs(self._runtime.store, RunFilters(), MOST_RUNS):
-            await self._take(row)
 
     async def _take(self, row: RunRow) -> None:
         stamp = f"{row.status} {row.updated_at!r}"

@@ -161,7 +161,7 @@ def open_unix_listener(path: Path) -> socket.socket:
 def configuration(app: ASGIApp, listeners: int) -> uvicorn.Config:
     """Return how uvicorn serves the application: plain HTTP/1.1 within limits, without a log of requests, also of those
     that it refuses. `listeners` is the number of event streams that stay open."""
-    logging.getLogger("uvicorn.error").addFilter(_is_news)
+    logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != "Exceeded concurrency limit.")
     return uvicorn.Config(
         app,
         http=LimitedProtocol,  # h11 limits the size of headers
@@ -174,10 +174,6 @@ def configuration(app: ASGIApp, listeners: int) -> uvicorn.Config:
         limit_concurrency=MAX_CONNECTIONS + listeners,
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    return record.msg != "Exceeded concurrency limit."
 
 
 async def serve(

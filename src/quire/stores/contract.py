@@ -210,7 +210,7 @@ def within(budgets: Sequence[PeriodBudget], cost: float, now: float) -> Admit:
             spent = yield from spending(sql, budget.since, now, budget.source)
             if spent + cost > budget.most + TINY:
                 return (
-                    f"{budget.name} = ${budget.most:g} is reached: runs of this period have cost or set aside "
+                    f"{budget.name} = ${budget.most:g} has no room: runs of this period have cost or set aside "
                     f"${spent:.2f}, and this one may cost ${cost:.2f}"
                 )
         return ""

@@ -130,6 +130,9 @@ class SqlStore(ABC):
         insert = self._insert if admit is None else self._transact
         await insert(lambda again: self._transactions.create(new, admit, again=again))
 
+    async def reserve(self, run: str, most: float | None, admit: Admit) -> None:
+        await self._transact(lambda again: self._transactions.reserve(run, most, admit))
+
     async def start_once(
         self,
         run: NewRun | None,

@@ -241,6 +241,7 @@ class Statements(ABC):
     PUT_PROCESS = _put("processes", Process)
     PROCESSES = f"{_select('processes', Process)} ORDER BY started_at, id"
     DROP_PROCESSES = "DELETE FROM processes WHERE id = ? OR seen_at < ?"
+    RESERVE = "UPDATE runs SET reserved = ? WHERE id = ?"
     DUE = "SELECT id FROM runs WHERE wake_at <= ? AND status = 'paused' ORDER BY wake_at, id"
 
     PUT_LETTER = "INSERT INTO letters (recipient, run, text, at, seal) VALUES (?, ?, ?, ?, ?)"

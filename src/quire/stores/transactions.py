@@ -186,6 +186,13 @@ class Transactions:
         for batch in batches:
             yield Append(held, batch, history.updated_at)
 
+    def reserve(self, run: str, most: float | None, admit: Admit) -> Steps[None]:
+        """Set the most that a run may cost. Raises `LimitReached` with the reason of `admit`."""
+        yield self._sql.RESERVE, (None, run)
+        if reason := (yield from admit(self._sql)):
+            raise LimitReached(f"not continued: {reason}")
+        yield self._sql.RESERVE, (most, run)
+
     def change(self, statement: str, parameters: Sequence[object]) -> Steps[None]:
         """Perform a statement by its name."""
         yield getattr(self._sql, statement), parameters

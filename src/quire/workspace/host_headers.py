@@ -19,7 +19,7 @@ from quire.workspace.tables import Table
 MOST_HEADERS = 50
 LONGEST_HEADER = 8000
 
-_TOKEN = late_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+HEADER_NAME = late_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _OF_HTTP = frozenset(
     {
         *("accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection"),
@@ -58,7 +58,7 @@ class HostHeaders(Struct, frozen=True):
 
 def name_problem(name: str) -> str:
     """Return the reason why a header of this name cannot be sent; empty if it can."""
-    if not _TOKEN.fullmatch(name):
+    if not HEADER_NAME.fullmatch(name):
         return f"{name[:100]!r} is not the name of a header"
     return f"the header {name} cannot be set: HTTP itself needs it" if name.lower() in _OF_HTTP else ""
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, ValidationError, convert, field
 from msgspec.structs import replace
 
 from quire.engine.premises import MCP_SECONDS
 from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
+
+T = TypeVar("T")
 
 PYTHON = "python"
 BUILT_IN = "quire"
@@ -127,12 +130,12 @@ class _Entry(Struct, frozen=True):
                 self.warnings.append(f'{self.file}: server "{self.name}": "{key}" is not known and ignored{hint}')
         server = McpServer(
             name=self.name,
-            command=self._text(data, "command"),
-            args=self._list(data, "args"),
-            env=self._map(data, "env"),
-            cwd=self._text(data, "cwd"),
-            url=self._text(data, "url"),
-            headers=self._map(data, "headers"),
+            command=self._take(data, "command", str, "", "text"),
+            args=self._take(data, "args", tuple[str, ...], (), "a list of texts"),
+            env=self._take(data, "env", dict[str, str], {}, "an object of texts"),
+            cwd=self._take(data, "cwd", str, "", "text"),
+            url=self._take(data, "url", str, "", "text"),
+            headers=self._take(data, "headers", dict[str, str], {}, "an object of texts"),
             timeout=self._timeout(data),
         )
         self._check_kind(data.get("type"), server)
@@ -150,26 +153,12 @@ class _Entry(Struct, frozen=True):
         elif server.command and kind in _HTTP:
             self._problem('is of type http and needs a "url"')
 
-    def _text(self, data: Mapping[str, object], key: str) -> str:
-        value = data.get(key, "")
-        if isinstance(value, str):
-            return value
-        self._problem(f'"{key}" must be text')
-        return ""
-
-    def _list(self, data: Mapping[str, object], key: str) -> tuple[str, ...]:
-        value = data.get(key, [])
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        self._problem(f'"{key}" must be a list of texts')
-        return ()
-
-    def _map(self, data: Mapping[str, object], key: str) -> dict[str, str]:
-        value = data.get(key, {})
-        if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
-            return dict(value)
-        self._problem(f'"{key}" must be an object of texts')
-        return {}
+    def _take(self, data: Mapping[str, object], key: str, kind: type[T], default: T, expected: str) -> T:
+        try:
+            return convert(data.get(key, default), kind)
+        except ValidationError:
+            self._problem(f'"{key}" must be {expected}')
+            return default
 
     def _timeout(self, data: Mapping[str, object]) -> float:
         value = data.get("timeout", MCP_SECONDS)

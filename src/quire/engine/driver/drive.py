@@ -223,12 +223,13 @@ class Drive:
         if self._walker.stopped_at is not None:
             return await self._pause()
         await self._walker.resting.withdraw_stale()
-        ends = [end for end in (self._expires(), self._walker.resting.first_expiry()) if end is not None]
         status, wait = Status.AWAITING_INPUT, self._walker.parked
+        wake_at = None if wait is None else wait.wake_at
+        ends = [end for end in (self._expires(wake_at), self._walker.resting.first_expiry()) if end is not None]
         update = RunUpdate(status, self._ledger.position, expires_at=min(ends, default=None))
         if wait is not None:
             update.status = status = Status.PAUSED
-            update.wake_at, update.failure = wait.wake_at, Failure(PARKED, wait.reason)
+            update.wake_at, update.failure = wake_at, Failure(PARKED, wait.reason)
             data: Mapping[str, Value] = {"wake_at": wait.wake_at, "reason": wait.reason}
             self._ledger.feed.say("run_paused", label=self._ledger.position, data=data)
         if await self._ledger.park(update):
@@ -257,8 +258,10 @@ class Drive:
             update = RunUpdate(Status.PAUSED, position, expires_at=expires_at, wake_at=self._wake_at)
             await self._ledger.open(Batch(update=update))
 
-    def _expires(self) -> float | None:
-        return None if self._terms.expiry is None else self._clock.now() + self._terms.expiry
+    def _expires(self, wake_at: float | None = None) -> float | None:
+        """Return when the wait expires: not before the run has continued by itself."""
+        since = self._clock.now() if wake_at is None else wake_at
+        return None if self._terms.expiry is None else since + self._terms.expiry
 
 
 class _Watch:

@@ -119,7 +119,9 @@ async def _texts(site: Site, text: str, limit: int) -> list[Value]:
         if there:
             hit, row = there[0]
             others: list[Value] = [*dict.fromkeys(other.run for other, _ in there if other.run != hit.run)]
-            texts.append({**_hit(hit), **name_data(row), "status": str(row.status), "also": others})
+            parts: list[Value] = [{"text": text, "found": at % 2 == 1} for at, text in enumerate(hit.parts) if text]
+            place = {"run": hit.run, "path": hit.path, "kind": hit.kind, "parts": parts}
+            texts.append({**place, **name_data(row), "status": str(row.status), "also": others})
     return texts[:limit]
 
 
@@ -129,11 +131,6 @@ async def _rows(site: Site, runs: Collection[str]) -> dict[str, RunRow]:
     for run in set(runs) - rows.keys():
         await site.indexer.forget(run)
     return rows
-
-
-def _hit(hit: Hit) -> dict[str, Value]:
-    parts: list[Value] = [{"text": text, "found": at % 2 == 1} for at, text in enumerate(hit.parts) if text]
-    return {"run": hit.run, "path": hit.path, "kind": hit.kind, "parts": parts}
 
 
 def _indexed(site: Site) -> Value:

@@ -122,7 +122,8 @@ async def now(host: RequestHost, given: Input) -> Value:
     questions, total = await store.oldest_questions(MOST_QUESTIONS)
     stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await _list(store, status)]
     stopped = sorted(stopped, key=lambda row: -row.updated_at)
-    failed = [row for row in await _list(store, Status.FAILED, MOST_FAILED) if _is_news(row, at)]
+    rows = await _list(store, Status.FAILED, MOST_FAILED)
+    failed = [row for row in rows if row.updated_at > max(at - DAY, row.seen_at or 0)]  # lately, and not seen since
     running = await _list(store, Status.RUNNING)
     finished = await _list(store, Status.COMPLETED, FINISHED)
     quiet = not questions and not running
@@ -153,11 +154,6 @@ def _failures(rows: Iterable[RunRow]) -> list[Value]:
     for row in rows:
         groups.setdefault((row.document, *error_of(row)), []).append(row)
     return [group_data(key, group, stopped_data(group[0])) for key, group in groups.items()]
-
-
-def _is_news(row: RunRow, at: float) -> bool:
-    """Tell whether a run has failed lately, and no person has marked it as seen since."""
-    return row.updated_at > max(at - DAY, row.seen_at or 0)
 
 
 async def _list(store: Store, status: Status, limit: int = MOST_RUNNING) -> Sequence[RunRow]:
