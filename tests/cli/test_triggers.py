@@ -34,7 +34,7 @@ def test_from_the_settings_to_a_run(place: Place, capsys: pytest.CaptureFixture[
     assert main(["triggers"]) == 0
     assert re.search(r"rare +it is not enabled", told(capsys))
     assert main(["triggers", "check", "rare"]) == 0
-    assert "cron = 0 6 1 1 *" in (shown := told(capsys)) and "-01-01T06:00:00Z" in shown and "script:" in shown
+    assert "cron: 0 6 1 1 *" in (shown := told(capsys)) and "-01-01T06:00:00Z" in shown and "script:" in shown
     assert main(["triggers", "enable", "rare"]) == 2  # nobody is there to ask
     assert "--yes" in capsys.readouterr().err
     assert main(["triggers", "enable", "rare", "--yes"]) == 0

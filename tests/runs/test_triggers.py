@@ -64,6 +64,7 @@ async def test_a_due_time_starts_one_run_that_pins_its_source(place: Place, runt
         ('run = "nowhere"\nevery = "1h"', "nowhere"),
         ('run = "asking"\nevery = "1h"\nquestions = "default"', "step 1 asks without a default"),
         ('run = "writes"\nevery = "1h"\n' + DAY, "is not granted: allow names its tool"),
+        (f'run = "hello"\nevery = "1h"\nallow = ["http__send"]\n{DAY}', "cannot allow http__send without a host"),
         (f'run = "../away.playbook.md"\nevery = "1h"\n{DAY}', "is outside of this workspace"),
         (f'run = "hello"\n{DAY}\nevery = "1h"\nmodel = "openai:gpt-4o"', "it needs a budget"),
         (f'run = "hello"\n{DAY}\nevery = "1h"\nmodel = "openai:gpt-4o"\nbudget = 0.00001', "more than its budget"),
@@ -106,6 +107,16 @@ async def test_all_reasons_are_told_at_once(place: Place) -> None:
     assert len(problems) >= 2 and "input day is not mapped" in problems
     with pytest.raises(CannotStart, match=r"unknown trigger wrnog: did you mean wrong\?"):
         await Triggers(runtime).propose("wrnog")
+    await runtime.close()
+
+
+async def test_a_host_is_grant_enough_to_read_from_it_and_costs_nothing(place: Place) -> None:
+    fetch = "pipeline: fetch\nsteps:\n- tool: {name: http__get, args: {url: 'https://example.org/x'}}\n"
+    (place.work / "fetch.yaml").write_text(fetch)
+    place.configure(fetch='run = "fetch.yaml"\nevery = "1h"\nallow = ["http__get=example.org"]')
+    runtime = place.runtime()
+    proposal = await Triggers(runtime).propose("fetch")
+    assert (proposal.problems, proposal.most, proposal.may) == ((), 0.0, ("rye.execute.tool.rye.web.fetch",))
     await runtime.close()
 
 

@@ -11,6 +11,7 @@ from quire.cli.terminal import somebody_is_here, yes_or_no
 from quire.display.text import one_line, table
 from quire.errors import CannotStart, Refused
 from quire.runs.outcome import EXIT_FAILED, EXIT_WAITING
+from quire.values import encode
 
 _EXITS = {"failed": EXIT_FAILED, "awaiting_input": EXIT_WAITING, "paused": EXIT_WAITING}
 _VERBS = ("check", "enable", "disable", "fire", "fires", "backfill", "tick")
@@ -69,8 +70,12 @@ def command(
         if verb == "check" and as_json:
             write_json(data)
             return
-        for key in ("settings", "next", "model", "most", "may") if not as_json else ():
-            write_lines([one_line(f"{key}: {_cell(data[key])}")])
+        if not as_json:
+            most, may = data["most"], data["may"] or "nothing but ask its model"
+            cost = "not known" if most is None else f"at most ${most:.2f}" if most else "nothing"
+            shown = {"next": data["next"], "model": data["model"], "a run costs": cost, "it may": may}
+            facts = {**data["settings"], **shown}
+            write_lines(one_line(f"{name}: {_cell(value)}") for name, value in facts.items() if value)
         if verb == "check":
             return
         _ask("Let it start runs by itself?", yes)
@@ -114,8 +119,6 @@ def _ask(question: str, yes: bool) -> None:
 def _cell(value: Any) -> str:
     if isinstance(value, dict) and "state" in value:
         return one_line(f"{value['state']} {value['run'] or value['reason']}")
-    if isinstance(value, dict):
-        return ", ".join(f"{key} = {_cell(part)}" for key, part in value.items())
-    return one_line(
-        ", ".join(map(str, value)) if isinstance(value, list | tuple) else "–" if value is None else str(value)
-    )
+    values = value if isinstance(value, list | tuple) else [value]
+    texts = [each if isinstance(each, str) else encode(each) for each in values]
+    return "–" if value is None else one_line(", ".join(texts))

@@ -49,6 +49,7 @@ from quire.library.lock_facts import LockableDocument, LockFacts
 from quire.library.lookup import document_of
 from quire.library.proven_findings import ProvenFindings
 from quire.models.choose import PICODOLLARS
+from quire.plan.built_in_tools import FETCH
 from quire.runs.notify import announce_refusal
 from quire.runs.options import RunOptions
 from quire.runs.proven import prove_run
@@ -58,13 +59,14 @@ from quire.runs.trigger_files import WatchedFiles
 from quire.source import Source, relative_to_here
 from quire.stores import is_server
 from quire.stores.occurrences import PREFIX, EnabledTrigger, Occurrence, Start
+from quire.trust.capabilities import capability
 from quire.trust.private_files import shared_secret
 from quire.trust.seal import same, user_seal
 from quire.values import encode, fingerprint
 from quire.wording import did_you_mean, nearest
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import require_trusted
-from quire.workspace.grants import default_grants
+from quire.workspace.grants import default_grants, reach_of
 from quire.workspace.settings import table_in
 
 if TYPE_CHECKING:
@@ -307,6 +309,7 @@ class Triggers:
             inside = replace(trigger, inputs=own, when="" if trigger.webhook or trigger.files else trigger.when)
             facts = {"due": time_text(now)}
             inputs = inputs_of(inside, facts) or inputs_of(replace(inside, when=""), facts) or {}
+            grants = default_grants(settings, trigger.allow)
         except QuireError as error:
             return Proposal((*problems, str(error)))
         schema = cast("Any", input_schema(document))
@@ -314,10 +317,9 @@ class Triggers:
         problems += [f"input {input} is not mapped" for input in required if input not in trigger.inputs]
         may = tuple(dict.fromkeys(entry.capability for entry in locked.may))
         if not document.runnable().thread:  # the grants of a directive are in its signature
-            grants = default_grants(settings, trigger.allow)
-            problems += [
-                f"{needed} is not granted: allow names its tool" for needed in may if not grants.includes(needed)
-            ]
+            hosts = {capability("execute", "tool", FETCH)} if reach_of(grants).hosts else set[str]()
+            lacking = [needed for needed in may if not grants.includes(needed) and needed not in hosts]
+            problems += [f"{needed} is not granted: allow names its tool" for needed in lacking]
         problems += [f"{unknown}, which it calls, was not found" for unknown in locked.unknown]
         authority = encode(msgspec.to_builtins(Consent(key, lock, accepted)))
         proposal = Proposal(
@@ -340,6 +342,7 @@ class Triggers:
             problems += [f"step {way} asks without a default, and questions is default" for way in asked]
         money, picodollars = proof.quantity("money"), proof.most("money")
         most = None if picodollars is None else picodollars / PICODOLLARS
+        most = 0.0 if money is None else most  # no model is asked
         if money is not None and money.unpriced:
             problems += [f"day_budget: {why}" for why in money.unpriced if trigger.day_budget is not None]
         elif money is not None and most != 0 and trigger.budget is None:
