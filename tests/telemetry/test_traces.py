@@ -223,7 +223,7 @@ def test_no_receiver_makes_a_run_wait(report: Path, said: Said, monkeypatch: pyt
         assert time.monotonic() - before < 8
     out, err = said()
     assert out == "REPLY-TEXT\n"
-    assert "warning: traces: 9 spans are lost: the receiver has not taken them\n" in err
+    assert "warning: traces: 9 spans lost: the receiver has not taken them\n" in err
 
 
 def test_a_detached_run_is_sent_by_its_own_process(report: Path, receiver: Receiver) -> None:
@@ -355,7 +355,7 @@ def test_spans_that_do_not_fit_are_counted_and_told_once() -> None:
         assert told == [], "none is refused yet"
         exporter.flush(told.append, 0.2)
         exporter.flush(told.append, 0.2)
-    assert told == ["warning: traces: 5000 spans are lost: the receiver has not taken them"]
+    assert told == ["warning: traces: 5000 spans lost: the receiver has not taken them"]
 
 
 def test_a_server_tells_at_the_end_of_a_drive() -> None:

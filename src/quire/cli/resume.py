@@ -102,7 +102,7 @@ def resume_command(context: click.Context, /, **given: object) -> None:
         if others := names - _OF_SEVERAL:
             raise click.UsageError(f"several runs, and --dry-run, do not take: {', '.join(sorted(others))}")
         context.exit(
-            with_workspace(lambda runtime, _: _resume_all(runtime, runs, manner, options), ask=manner.interactive)
+            with_workspace(lambda runtime, _: _resume_named(runtime, runs, manner, options), ask=manner.interactive)
         )
 
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
@@ -129,7 +129,7 @@ def resume_command(context: click.Context, /, **given: object) -> None:
 _OF_SEVERAL = {"budget", "model", "unattended", "says_yes", "quiet", "as_json", "dry_run"}
 
 
-async def _resume_all(runtime: Runtime, names: tuple[str, ...], manner: SessionOptions, options: ForkOptions) -> int:
+async def _resume_named(runtime: Runtime, names: tuple[str, ...], manner: SessionOptions, options: ForkOptions) -> int:
     """Resume runs one after another, and return the highest exit code. The receipt is printed first."""
     from quire.display.advice import MOST_RESUMED, resume_receipt
 

@@ -16,6 +16,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
 
+from quire.wording import counted
+
 if TYPE_CHECKING:
     from quire.telemetry.spans import Span
 
@@ -64,7 +66,7 @@ class Exporter(OTLPSpanExporter):
         """Tell once how many spans are lost."""
         if (lost := unsent or self._refused) and not self._told:
             self._told = True
-            notice(f"warning: traces: {lost} spans are lost: the receiver has not taken them")
+            notice(f"warning: traces: {counted(lost, 'span')} lost: the receiver has not taken them")
 
 
 exporter_to = cache(Exporter)
