@@ -31,7 +31,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 HELLO = "# Hello\n\n## STEP 1: Greet\n\nSay hello.\n"
 ASKS = '# Ask\n\n## STEP 1: Decide\n\n@elicit(confirm, "Go on?")\n'
 DOCUMENTS = {"reports/hello.playbook.md": HELLO, "reports/ask.playbook.md": ASKS, "ask.playbook.md": ASKS}
-PEOPLE = '[serve]\ndifferent_approver = true\n[serve.people]\n"anna@x.org" = "run"\n"ben@x.org" = "answer"\n'
+PEOPLE = """
+[serve]
+different_approver = true
+[serve.people]
+"anna@x.org" = "run"
+"ben@x.org" = "answer"
+"eva@x.org" = "administer"
+"""
 NEEDED: dict[Role, str] = {
     "look": "root openapi docs now list_letters list_documents check_text show_document language list_cases list_tools"
     " metrics"
@@ -232,6 +239,19 @@ async def test_a_person_has_the_role_of_the_settings(team: Served) -> None:
         assert (await ben.post("/runs", json={"document": "ask.playbook.md"})).json()["code"] == "no-role"
         run = (await anna.post("/runs", json={"document": "ask.playbook.md"})).json()["id"]
     assert (await team.site.runtime.row(run)).source == "person:anna@x.org"
+
+
+@pytest.mark.parametrize(
+    ("operation", "body"), [("fire", {}), ("backfill", {"since": "2026-01-01", "until": "2026-01-02"})]
+)
+async def test_a_run_that_must_be_approved_by_another_user_is_not_started_by_hand(
+    team: Served, operation: str, body: dict[str, str]
+) -> None:
+    """The run would be that of the trigger, so its starter could say yes to it."""
+    async with person(team, "eva@x.org") as eva:
+        answer = await eva.post(f"/triggers/any/{operation}", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "same-user")
+        assert (await eva.post("/triggers/any/disable", json={})).json()["code"] != "same-user"
 
 
 @pytest.mark.parametrize("names", DOUBTFUL)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 200
 _TOKEN = re.compile(r"quire-([A-Za-z0-9_-]{1,64})-[0-9a-f]{48}")
+_BY_HAND = ("fire_trigger", "backfill_trigger")
+"""Their runs are those of the trigger, so nothing tells later which user started them."""
 
 
 class Access(Struct, frozen=True):
@@ -66,6 +68,8 @@ class Access(Struct, frozen=True):
                 raise Problem.of("no-such-run", f"unknown run {run}")
         if endpoint.role == "run":
             await self._require_own(site, endpoint, call)
+        if endpoint.name in _BY_HAND and site.runtime.settings.serve.different_approver:
+            raise Problem.of("same-user", "[serve] different_approver: only `quire triggers` starts them by hand")
         return call
 
     async def _require_own(self, site: Site, endpoint: Endpoint, call: Call) -> None:
