@@ -79,7 +79,9 @@ async def test_now_shows_questions_with_their_subjects_as_they_come(fox: Firefox
             await tab.find(".question", subject)
         await tab.find(".question", "Go on to the causes?")
         await tab.find(".question", "2 alike")
-        assert await tab.value("document.title") == "(2) Quire"
+        async with asyncio.timeout(10):  # the number comes a moment after the questions
+            while await tab.value("document.title") != "(2) Quire":
+                await asyncio.sleep(0.03)
         assert await tab.value("location.href") == f"http://{server.place}/"
 
 

@@ -15,7 +15,7 @@ from tests.browser import Pages, each_look, picture
 from tests.depth import LONG as LONG_SUITE
 from tests.server.served import Served, served
 from tests.server.team_workspace import ordinary_day, triage, write_documents
-from tests.server.test_every_screen import Team, forgive, go, ready
+from tests.server.test_every_screen import WEEKLY, Team, forgive, go, ready
 
 from quire.server.site import SiteOptions
 
@@ -52,7 +52,7 @@ async def test_an_ordinary_workspace(pages: Pages, tmp_path: Path) -> None:
     folder = tmp_path / "team"
     folder.mkdir()
     write_documents(folder)
-    async with served(folder, {}, options=SiteOptions(edit=True)) as server, server.client() as client:
+    async with served(folder, {}, options=SiteOptions(edit=True), settings=WEEKLY) as server, server.client() as client:
         runs = await ordinary_day(server.site.runtime)
         question = (await client.get("/questions")).json()["items"][0]
         team = Team(server, {**runs, "waiting": question["run"]}, question["path"])
