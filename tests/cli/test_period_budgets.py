@@ -14,6 +14,7 @@ from quire.cli import main
 from quire.errors import LimitReached
 from quire.library.document import load
 from quire.runs.adapters import Models
+from quire.runs.drives import Given
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.workspace.configuration import load_settings
@@ -113,6 +114,20 @@ async def test_a_cost_that_is_not_known_beforehand_is_refused(workspace: Path) -
             await runtime.start(load("two.md"), {}, RunOptions())
         await runtime.start(load("two.md"), {}, RunOptions(budget=0.5))
         assert len(await runtime.store.list()) == 1
+    finally:
+        await runtime.close()
+
+
+async def test_the_day_of_a_trigger_has_its_money_whoever_starts_or_continues_its_runs(workspace: Path) -> None:
+    budgets('[triggers.daily]\nrun = "two.md"\nevery = "1h"\nday_budget = 1')
+    runtime = Runtime.open(workspace, model=PricedScript(["a", "b"]))
+    try:
+        run = await runtime.start(load("two.md"), {}, RunOptions(budget=0.5, source="trigger:daily"))
+        with pytest.raises(LimitReached, match="the day_budget of trigger:daily = \\$1 has no room"):
+            await runtime.start(load("two.md"), {}, RunOptions(budget=0.75, source="trigger:daily"))
+        await runtime.start(load("two.md"), {}, RunOptions(budget=0.75))
+        with pytest.raises(LimitReached, match="not continued: the day_budget of trigger:daily"):
+            await runtime.drive(run, given=Given(budget=1.25))
     finally:
         await runtime.close()
 

@@ -65,8 +65,6 @@ class RunOptions(Struct, frozen=True):
     """See `PinnedState`."""
     trace: str = ""
     """The `traceparent` of the work that starts the run; ignored if it is malformed."""
-    day_budget: float | None = None
-    """The most that the runs of its source may cost together that are started on one day, in UTC."""
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)

@@ -168,7 +168,7 @@ class Runtime(StoredRuns):
         is part of that of another run."""
         if not options.key:
             new = await self.prepared(document, inputs, options, choice, run_id=run_id)
-            await self.store.create(new, None if admitted else admission(self, new, options.day_budget))
+            await self.store.create(new, None if admitted else admission(self, new))
             return new.id
         from quire.runs.again import occurrence_of
 
@@ -176,7 +176,7 @@ class Runtime(StoredRuns):
         claim, is_new = await self.store.start_of(occurrence), False
         if claim is None:
             new = await self.prepared(document, inputs, options, choice, run_id=run_id)
-            claim, is_new = await self.store.start_once(new, occurrence, admission(self, new, options.day_budget))
+            claim, is_new = await self.store.start_once(new, occurrence, admission(self, new))
         if claim.request != occurrence.request:
             raise KeyReused(f"the key {claim.key} was used for another request: it has started run {claim.run}")
         if not is_new:

@@ -9,6 +9,7 @@ from quire.engine.ports import Priced
 from quire.engine.records import NewRun
 from quire.errors import LimitReached
 from quire.stores.contract import PeriodBudget, within
+from quire.stores.occurrences import PREFIX
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
@@ -27,9 +28,12 @@ def most_cost(runtime: Runtime, pins: PinnedState) -> float | None:
 
 
 def admission(runtime: Runtime, run: NewRun, day_budget: float | None = None) -> Admit | None:
-    """Return the condition that the budgets of the settings, and a `day_budget` of the run's source, have room for it;
-    None without such budgets. Raises `LimitReached` if it is not known what the run may cost."""
+    """Return the condition that the budgets of the settings have room for a run, and the `day_budget` of its trigger,
+    else of the settings; None without such budgets. Raises `LimitReached` if it is not known what the run may cost."""
     budgets, now = runtime.settings.budgets, runtime.clock.now()
+    if day_budget is None and run.source.startswith(PREFIX):
+        trigger = runtime.settings.triggers.get(run.source.removeprefix(PREFIX))
+        day_budget = trigger.day_budget if trigger else None
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     day, month = today.timestamp(), today.replace(day=1).timestamp()
     limits = (
