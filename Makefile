@@ -59,13 +59,13 @@ docs: setup .venv-docs/.ready
 	@touch $@
 
 # The wheels of the image, by the hashes of constraints.txt, in dist/image (EXTRAS, and PYTHON_OF_IMAGE and MACHINE of the base).
-EXTRAS ?= web,mcp,llm,cluster
+EXTRAS ?= web,mcp,llm,cluster,otel
 PYTHON_OF_IMAGE ?= 3.13
 MACHINE ?= $(shell uname -m)
 image-wheels: setup
 	$(BIN)/python packaging/wheels.py $(EXTRAS) $(PYTHON_OF_IMAGE) $(MACHINE)
 
-# The image, by docker, podman or buildah (ENGINE=podman). EXTRAS=web,mcp,llm,cluster,local and TAG=quire:0.2.0-full make the large one.
+# The image, by docker, podman or buildah (ENGINE=podman). EXTRAS=web,mcp,llm,cluster,otel,local and TAG=quire:0.2.0-full make the large one.
 ENGINE ?= docker
 TAG ?= quire:latest
 image: image-wheels
