@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.runs.trigger_place import ASKING, DAY, HELLO, NOON, Place, nothing
 
+from quire.cli.resume_all import wanted_runs
 from quire.errors import BadConfiguration, CannotStart, Refused, RunState, Untrusted
 from quire.runs.runtime import Runtime
 from quire.runs.triggers import MOST_WAITING, Facts, Triggers
@@ -220,6 +221,18 @@ async def test_runs_that_wait_do_not_wedge_a_trigger_until_they_are_many(place: 
         await runtime.drive(start.run)
     start, _ = await triggers.fire("ask", "one more")
     assert (start.state, start.reason) == ("skipped", f"{MOST_WAITING} of its runs wait")
+    await runtime.close()
+
+
+async def test_runs_that_may_not_overlap_are_not_resumed_side_by_side(place: Place) -> None:
+    place.configure(noon='every = "1h"\noverlap = "queue"\ncatch_up = "all"')
+    runtime = place.runtime()
+    triggers = await place.enabled(runtime, "noon")
+    place.clock.time += 3 * 3600
+    assert len(await triggers.tick(place.clock.now(), nothing)) == 1
+    place.clock.time += 60
+    assert len(await runtime.store.list()) == 3
+    assert await wanted_runs(runtime, status=None, document="", since=None) == []
     await runtime.close()
 
 
