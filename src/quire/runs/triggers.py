@@ -497,10 +497,11 @@ class Triggers:
             self._failed.pop(name, None)
         except (RunBusy, Fenced):
             return
-        except QuireError as error:
+        except Exception as error:  # it holds up no other trigger
+            failure = str(error) if isinstance(error, QuireError) else f"a mistake of Quire: {error!r}"
             if name not in self._failed:
-                self._report(f"{name} has failed, and is tried again: {error}")
-            self._failed[name] = str(error)
+                self._report(f"{name} has failed, and is tried again: {failure}")
+            self._failed[name] = failure
 
     async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float) -> None:
         """Settle the due times and the files of one trigger."""
