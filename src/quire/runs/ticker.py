@@ -51,7 +51,7 @@ def is_own(runtime: Runtime, row: RunRow) -> bool:
     try:
         return find_workspace(Path(folder), runtime.environ).marker is None
     except QuireError as error:
-        return isinstance(error, CannotStart)  # a folder that is not there is on another machine
+        return isinstance(error, CannotStart)  # a missing folder is on another machine
 
 
 class Ticker:
