@@ -107,4 +107,4 @@ def test_the_run_of_a_key_was_removed() -> None:
     assert command("runs", "prune", "--older-than", "0s").returncode == 0
     gone = command("run", "hello.yaml", "-i", "name=a", "--id", "k")
     assert (gone.returncode, gone.stdout) == (2, "")
-    assert run in gone.stderr
+    assert f"the key k has started run {run}, which was removed: use another key" in gone.stderr

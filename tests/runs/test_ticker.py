@@ -112,6 +112,8 @@ async def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 async def test_only_the_oldest_fit_process_does_the_duties(host: Host) -> None:
+    (host.folder / "home").mkdir(exist_ok=True)
+    (host.folder / "home" / "quire.toml").write_text('[cluster]\ntemporal = "127.0.0.1:1"\ntask_queue = "q"\n')
     first, second, third = host.process(), host.process(queue="q"), host.process()
     assert host.oldest() == []
     await host.passes(5)

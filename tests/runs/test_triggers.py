@@ -7,11 +7,16 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.runs.trigger_place import ASKING, DAY, HELLO, NOON, Place, nothing
 
+from quire.cli.resume_all import wanted_runs
+from quire.engine.records import NewRun
 from quire.errors import BadConfiguration, CannotStart, Refused, RunState, Untrusted
+from quire.library.document import Document
+from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.runs.triggers import MOST_WAITING, Facts, Triggers
 from quire.values import Value
@@ -220,6 +225,39 @@ async def test_runs_that_wait_do_not_wedge_a_trigger_until_they_are_many(place: 
         await runtime.drive(start.run)
     start, _ = await triggers.fire("ask", "one more")
     assert (start.state, start.reason) == ("skipped", f"{MOST_WAITING} of its runs wait")
+    await runtime.close()
+
+
+async def test_runs_that_may_not_overlap_are_not_resumed_side_by_side(place: Place) -> None:
+    place.configure(noon='every = "1h"\noverlap = "queue"\ncatch_up = "all"')
+    runtime = place.runtime()
+    triggers = await place.enabled(runtime, "noon")
+    place.clock.time += 3 * 3600
+    assert len(await triggers.tick(place.clock.now(), nothing)) == 1
+    place.clock.time += 60
+    assert len(await runtime.store.list()) == 3
+    assert await wanted_runs(runtime, status=None, document="", since=None) == []
+    await runtime.close()
+
+
+async def test_a_mistake_in_one_trigger_holds_up_no_other(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.configure(early='every = "1h"', noon='cron = "0 12 * * *"')
+    runtime, reports = place.runtime(), list[str]()
+    await place.enabled(runtime, "early", "noon")
+    triggers = Triggers(runtime, reports.append)
+    prepared = runtime.prepared
+
+    async def broken(document: Document, inputs: Value, options: RunOptions) -> NewRun:
+        if options.source == "trigger:early":
+            raise ZeroDivisionError
+        return await prepared(document, cast("dict[str, Value]", inputs), options)
+
+    monkeypatch.setattr(runtime, "prepared", broken)
+    place.clock.time += 86_400
+    for _ in range(2):
+        (run,) = await triggers.tick(place.clock.now(), nothing)
+        assert (await runtime.row(run)).source == "trigger:noon"
+    assert reports == ["early has failed, and is tried again: a mistake of Quire: ZeroDivisionError()"]
     await runtime.close()
 
 

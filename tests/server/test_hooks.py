@@ -275,6 +275,17 @@ async def test_conditions_keys_and_headers(tmp_path: Path) -> None:
         assert not {"authorization", "cookie", "x-gitlab-token", "x-api-key", "x-signature-256"} & headers.keys()
 
 
+async def test_a_long_key_is_kept_as_its_hash(tmp_path: Path) -> None:
+    """PostgreSQL has no index of long texts: the delivery would get 503 for ever."""
+    async with serving(tmp_path, {"some": hook("hmac", "OLD", 'key = "body.id"')}) as server:
+        for id in ("k" * 200, "é" * 300, "é" * 301):
+            body = json.dumps({"id": id}).encode()
+            answers = [await post(server, "some", body + end, plain(body + end)) for end in (b"", b"\n")]
+            assert [answer.status_code for answer in answers] == [202, 200]
+        keys = [start.key for start in await server.site.runtime.store.starts()]
+        assert [len(key) for key in keys] == [64, 64, 200] and len({*keys}) == 3
+
+
 async def test_nothing_is_claimed_where_nothing_can_start(tmp_path: Path) -> None:
     async with serving(tmp_path, ALL) as server:
         document = tmp_path / "work" / "hello.playbook.md"

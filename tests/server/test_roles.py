@@ -306,6 +306,20 @@ async def test_no_user_takes_over_the_answers_of_another_run(team: Served, optio
             assert (answer.status_code, answer.json()["code"]) == (403, "same-user"), (path, answer.text)
 
 
+async def test_a_fork_does_not_use_an_approval_again(team: Served) -> None:
+    async with person(team, "anna@x.org") as anna, person(team, "ben@x.org") as ben:
+        run = (await anna.post("/runs", json={"document": "ask.playbook.md"})).json()["id"]
+        await team.site.runs.ended(run, 30)
+        (question,) = (await anna.get(f"/questions?run={run}")).json()["items"]
+        at, body = answer_to(run, question)
+        assert (await ben.post(at, json=body)).is_success
+        await team.site.runs.ended(run, 30)
+        for path in (f"/runs/{run}/fork", f"/runs/{run}/fork/preview"):
+            answer = await anna.post(path, json={"from": "1"})
+            assert (answer.status_code, answer.json()["code"]) == (403, "same-user"), answer.text
+        assert (await anna.post("/runs", json={"like": run})).is_success  # it asks again
+
+
 async def test_no_user_takes_over_the_tools_of_another_run(server: Served, secrets: dict[str, str]) -> None:
     run = await owners_run(server, RunOptions(allow=("shell",)))
     requests = {

@@ -19,6 +19,7 @@ from quire.engine.records import WAITING, RunRow, Status
 from quire.errors import CannotStart, Fenced, QuireError, RunBusy
 from quire.runs.outcome import exit_of
 from quire.runs.scripts import reopened
+from quire.stores.occurrences import PREFIX
 from quire.stores.run_pages import RunFilters, newest_runs
 from quire.units import seconds_of
 from quire.wording import counted
@@ -45,6 +46,8 @@ async def wanted_runs(runtime: Runtime, *, status: Status | None, document: str,
     rows = [row async for row in newest_runs(store, filters, MOST, 1000)]
     if status is None:
         rows = [row for row in rows if row.status is not Status.PENDING or abs(now - row.created_at) > STARTING_SECONDS]
+        # Of a trigger one may have to wait for another: they begin with it.
+        rows = [row for row in rows if row.status is not Status.PENDING or not row.source.startswith(PREFIX)]
         ready = await store.named([*await store.due(now), *await store.answered()])
         waiting = [row for row in ready if row.status in WAITING and row.created_at >= now - seconds]
         rows += [row for row in waiting if not document or f"/{row.document}".endswith(f"/{document}")]

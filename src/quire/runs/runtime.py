@@ -180,6 +180,8 @@ class Runtime(StoredRuns):
         if claim.request != occurrence.request:
             raise KeyReused(f"the key {claim.key} was used for another request: it has started run {claim.run}")
         if not is_new:
+            if await self.store.get(claim.run) is None:
+                raise RunState(f"the key {claim.key} has started run {claim.run}, which was removed: use another key")
             # The row of a claim is not sealed: one that came with a store must not pass its run off as the user's.
             await self.store.check_seal(claim.run)
         return claim.run

@@ -1,8 +1,8 @@
 """The ticker: a task of each process that serves or drives runs. It reports the process to the store every few seconds
 and does its duties, the work that no user asks for at that moment.
 
-Of all processes of a store only the oldest fit one does the duties. Two may believe that they are the oldest, as after
-a jump of the clock. Then work is tried twice, which is safe: a run has one owner, and an occurrence one claim.
+Of all processes of a workspace only the oldest fit one does the duties. Two may believe that they are the oldest, as
+after a jump of the clock. Then work is tried twice, which is safe: a run has one owner, and an occurrence one claim.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
@@ -19,9 +20,10 @@ from msgspec.structs import replace
 
 from quire import __version__
 from quire.engine.records import RunRow, Status
-from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
+from quire.errors import BrokenSeal, CannotStart, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.stores.occurrences import PREFIX, Process, ProcessState
 from quire.stores.run_pages import RunFilters, newest_runs
+from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
@@ -36,6 +38,20 @@ MOST_BEGUN = 20
 
 Duty = Callable[[float], Awaitable[None]]
 """Gets the time of the runtime's clock."""
+
+
+def is_own(runtime: Runtime, row: RunRow) -> bool:
+    """Tell whether a process may continue a run by itself: none that is imported, and none of a document in another
+    workspace of this machine, which has other files, servers and grants."""
+    folder, places = row.pins.get("folder"), (runtime.settings.workspace.folder, runtime.settings.user)
+    if row.pins.get("imported"):
+        return False
+    if row.pins.get("queue") or not isinstance(folder, str) or any(map(Path(folder).is_relative_to, places)):
+        return True
+    try:
+        return find_workspace(Path(folder), runtime.environ).marker is None
+    except QuireError as error:
+        return isinstance(error, CannotStart)  # a missing folder is on another machine
 
 
 class Ticker:
@@ -54,8 +70,12 @@ class Ticker:
         self._runtime, self._drive, self._report, self._driving = runtime, drive, report, driving
         self._sweep_seconds = sweep_seconds
         host, now = socket.gethostname(), runtime.clock.now()
-        id = f"{host}-{os.getpid()}-{os.urandom(4).hex()}"
-        self.process = Process(id, kind, host, os.getpid(), __version__, runtime.queue, now, now, slots, 0)
+        id, folder = f"{host}-{os.getpid()}-{os.urandom(4).hex()}", str(runtime.settings.workspace.folder)
+        queue = runtime.queue or folder
+        cluster = runtime.settings.cluster
+        self._queues = {queue, folder, cluster.task_queue if cluster.temporal else queue}
+        """Those of the processes that have the same settings as this one."""
+        self.process = Process(id, kind, host, os.getpid(), __version__, queue, now, now, slots, 0)
         """The last report."""
         self._changed = asyncio.Event()
         self._alive: Sequence[Process] = ()
@@ -70,8 +90,8 @@ class Ticker:
         self.add(POLL_SECONDS, self._fire)
 
     def add(self, seconds: float, duty: Duty, *, of_queue: bool = False) -> None:
-        """Have a duty done at this interval while this process is the oldest fit process; with `of_queue` while it is
-        the oldest of those that drive runs of the same task queue."""
+        """Have a duty done at this interval while this process is the oldest fit process of its workspace; with
+        `of_queue` while it is the oldest of those that drive runs of the same task queue."""
         self._duties.append((seconds, duty, of_queue))
 
     async def run(self) -> None:
@@ -114,7 +134,7 @@ class Ticker:
         rivals = [
             (process.started_at, process.id)
             for process in self._alive
-            if process.state == "fit" and (not of_queue or process.queue == mine.queue)
+            if process.state == "fit" and process.queue in ({mine.queue} if of_queue else self._queues)
         ]
         return mine.state == "fit" and bool(rivals) and min(rivals) == (mine.started_at, mine.id)
 
@@ -175,14 +195,14 @@ class Ticker:
         for status in (Status.COMPLETED, Status.CANCELLED, Status.EXPIRED, Status.FAILED):
             before = now - ((runs.keep_failed if status is Status.FAILED else runs.keep) or now)
             rows = newest_runs(store, RunFilters((status,), before=before, tries=True), 10 * MOST_READ, MOST_READ)
-            ended = [row.id async for row in rows if row.updated_at < before and not row.pins.get("imported")]
+            ended = [row.id async for row in rows if row.updated_at < before and is_own(self._runtime, row)]
             for first in range(0, len(ended), MOST_PRUNED):
                 await store.remove(ended[first : first + MOST_PRUNED], dry_run=False)
                 await asyncio.sleep(0)  # others write too
 
     async def _continue(self, rows: Sequence[RunRow]) -> None:
         queue, now = self._runtime.queue, monotonic()
-        mine = [row for row in rows if row.pins.get("queue", "") == queue and not row.pins.get("imported")]
+        mine = [row for row in rows if row.pins.get("queue", "") == queue and is_own(self._runtime, row)]
         due = [row for row in mine if self._tries.get((row.id, row.epoch), (0, now))[1] <= now]
         if len(self._tries) > 10 * MOST_READ:
             self._tries.clear()

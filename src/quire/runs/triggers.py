@@ -54,10 +54,9 @@ from quire.runs.notify import announce_refusal
 from quire.runs.options import RunOptions
 from quire.runs.proven import prove_run
 from quire.runs.spending import admission
-from quire.runs.stored import store_place
+from quire.runs.ticker import is_own
 from quire.runs.trigger_files import WatchedFiles
 from quire.source import Source, relative_to_here
-from quire.stores import is_server
 from quire.stores.occurrences import PREFIX, EnabledTrigger, Occurrence, Start
 from quire.trust.capabilities import capability
 from quire.trust.private_files import shared_secret
@@ -284,9 +283,9 @@ class Triggers:
         return "" if row.digest == _digest(trigger, row.authority) else "its settings have changed since it was enabled"
 
     def _sealed(self, row: EnabledTrigger) -> str:
-        """Return the seal of a row. One of a file in a workspace is worth nothing in a copy of it."""
+        """Return the seal of a row. It is worth nothing in a copy of the workspace, or in another one of the store."""
         settings = self._runtime.settings
-        place = "" if is_server(store_place(settings)) else str(settings.workspace.folder)
+        place = settings.cluster.task_queue if settings.cluster.temporal else str(settings.workspace.folder)
         return self._seal.facts("trigger", place, row.name, row.digest, row.authority, row.enabled_at, row.enabled_by)
 
     async def propose(self, name: str, accepted: tuple[str, ...] = ()) -> Proposal:
@@ -483,7 +482,8 @@ class Triggers:
                 pending = [run for run, status in states.items() if status == "pending"]
                 overlaps = trigger is not None and trigger.overlap == "allow"
                 fresh += pending if overlaps else pending[:1] if len(pending) == len(states) else []
-            fresh = [run for run in fresh if run not in runs]
+            others = [row.id for row in await self._store.named(fresh) if not is_own(self._runtime, row)]
+            fresh = [run for run in fresh if run not in (*runs, *others)]
             if not fresh:
                 return runs
             for run in fresh:
@@ -497,10 +497,11 @@ class Triggers:
             self._failed.pop(name, None)
         except (RunBusy, Fenced):
             return
-        except QuireError as error:
+        except Exception as error:  # it holds up no other trigger
+            failure = str(error) if isinstance(error, QuireError) else f"a mistake of Quire: {error!r}"
             if name not in self._failed:
-                self._report(f"{name} has failed, and is tried again: {error}")
-            self._failed[name] = str(error)
+                self._report(f"{name} has failed, and is tried again: {failure}")
+            self._failed[name] = failure
 
     async def _settle(self, row: EnabledTrigger, trigger: TriggerSettings, now: float) -> None:
         """Settle the due times and the files of one trigger."""

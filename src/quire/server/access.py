@@ -78,12 +78,17 @@ class Access(Struct, frozen=True):
         early = any(map(call.body.get, ("answers", "unattended", "set")))
         copies = endpoint.name in ("fork_run", "preview_fork", "try_step")
         if named := call.path.get("run") if copies or call.body.get("set") else call.body.get("like"):
-            pins = (await site.views.of(await site.runtime.find(str(named)))).view.pins
+            view = (await site.views.of(await site.runtime.find(str(named)))).view
+            pins = view.pins
             early = early or bool(pins.answers or pins.unattended)
+            # A fork does again what another user has approved once.
+            early = early or (copies and any(record.kind == "ask" for record in view.effects))
             if self.source:
                 site.caller.granted(pins.allow)
         if early and endpoint.name != "try_step" and site.runtime.settings.serve.different_approver:
-            raise Problem.of("same-user", "[serve] different_approver: answers, unattended and set need another user")
+            raise Problem.of(
+                "same-user", "[serve] different_approver: answers, unattended, set and old answers need another user"
+            )
 
 
 class Users:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from quire.server.site import Site
 
 TOLERANCE_SECONDS = 300
+LONGEST_KEY = 200
+"""A longer one is kept as its hash: PostgreSQL has no index of long texts."""
 _HEADERS = {"github": "x-hub-signature-256", "hmac": "x-signature-256"}
 _SECRET = ("signature", "auth", "cookie", "token", "secret", "password", "api-key", "apikey")
 """Parts of the names of headers that expressions do not get."""
@@ -82,7 +84,8 @@ class Hooks:
         elif scheme == "standard":
             key = headers.get("webhook-id", "")
         shown = {header: headers[header] for header in headers if not any(word in header for word in _SECRET)}
-        start, is_new = await triggers.fire(name, key or sha256(raw), facts={"body": body, "headers": shown})
+        key = key if 0 < len(key) <= LONGEST_KEY else sha256(key.encode() or raw)
+        start, is_new = await triggers.fire(name, key, facts={"body": body, "headers": shown})
         await triggers.begin(site.drive)
         why = start.reason if start.state == "skipped" else start.state
         return Reply({"run": start.run} if start.run else {"skipped": why}, 202 if is_new else 200)

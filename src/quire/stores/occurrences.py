@@ -69,6 +69,7 @@ class Process(Struct, frozen=True):
     pid: int
     version: str
     queue: str
+    """The task queue of a cluster, else the folder of the workspace."""
     started_at: float
     seen_at: float
     slots: int
