@@ -247,16 +247,7 @@ def read_serve(table: Table) -> ServeSettings:
     return ServeSettings(listeners, table.flag("different_approver", False), roles)
 
 
-SERVER = (
-    "temporal",
-    "tls",
-    "tls_ca",
-    "tls_cert",
-    "tls_key",
-    "tls_server_name",
-    "api_key_env",
-    "api_key_file",
-)
+SERVER = ("temporal", "tls", "tls_ca", "tls_cert", "tls_key", "tls_server_name", "api_key_env", "api_key_file")
 """The keys that state the address of a server and the access to it."""
 
 

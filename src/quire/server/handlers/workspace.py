@@ -208,11 +208,7 @@ class ListLetters(Input, frozen=True, kw_only=True):
     limit: Limit = 100
 
 
-@operation(
-    "Notices of launched runs that have ended, the newest first.",
-    ListLetters,
-    page_of(LETTER),
-)
+@operation("Notices of launched runs that have ended, the newest first.", ListLetters, page_of(LETTER))
 async def list_letters(host: RequestHost, given: ListLetters) -> Value:
     return {"items": await _letters(host.site, given.limit), "next": None}
 
@@ -222,11 +218,7 @@ async def _letters(site: Site, most: int) -> list[Value]:
     return [letter_data(letter) for letter in reversed(letters[-most:])]
 
 
-@operation(
-    "The checks of this machine, as `quire doctor --json` prints them.",
-    Input,
-    page_of(FINDING),
-)
+@operation("The checks of this machine, as `quire doctor --json` prints them.", Input, page_of(FINDING))
 async def doctor(host: Host, given: Input) -> Value:
     workspace, environ = host.runtime.settings.workspace, host.runtime.environ
     findings = await asyncio.to_thread(lambda: list(examine(workspace, environ)))
