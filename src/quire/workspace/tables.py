@@ -72,16 +72,12 @@ class Table(Struct):
 
     def count(self, key: str) -> int | None:
         return self._take(
-            key,
-            "a whole number, 0 or more",
-            lambda value: value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None,
+            key, "a whole number, 0 or more", lambda value: value if type(value) is int and value >= 0 else None
         )
 
     def positive(self, key: str) -> int | None:
         return self._take(
-            key,
-            "a whole number, 1 or more",
-            lambda value: value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1e9 else None,
+            key, "a whole number, 1 or more", lambda value: value if type(value) is int and 0 < value < 1e9 else None
         )
 
     def number(self, key: str, most: float) -> float | None:

@@ -86,11 +86,7 @@ async def root(host: RequestHost, given: Input) -> Value:
         "workspace": site.folder.name,
         "folder": str(site.folder),
         "formats": ["playbook", "directive", "pipeline"],
-        "features": {
-            "edit": host.caller.edits,
-            "allow": list(site.options.allow),
-            "webhooks": site.webhooks is not None,
-        },
+        "features": {"edit": host.caller.edits, "allow": [*site.options.allow], "webhooks": site.webhooks is not None},
         "links": {name: f"{base}/{name}" for name in ("documents", "runs", "questions", "openapi.json")},
     }
 
@@ -270,11 +266,7 @@ async def _cluster(site: Site) -> dict[str, Value]:
     from quire.cluster.client import connect
 
     where = site.runtime.settings.cluster
-    data: dict[str, Value] = {
-        "temporal": where.temporal,
-        "namespace": where.namespace,
-        "task_queue": where.task_queue,
-    }
+    data: dict[str, Value] = {"temporal": where.temporal, "namespace": where.namespace, "task_queue": where.task_queue}
     try:
         await connect(where, SECONDS_FOR_CLUSTER)
         data["workers"] = [
