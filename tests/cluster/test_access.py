@@ -138,9 +138,9 @@ def test_files_that_are_no_papers(street: Street, tmp_path: Path) -> None:
         (TemporalAccess(api_key_env="THE_KEY"), "api_key_env: THE_KEY is not set in the environment"),
     ):
         with pytest.raises(NoAccess) as refused:
-            read_credentials(access, {})
+            read_credentials(access)
         assert said in str(refused.value) and "\n" not in str(refused.value)
-    assert read_credentials(TemporalAccess(), {}).tls is False
+    assert read_credentials(TemporalAccess()) == (False, None)
 
 
 async def test_a_cluster_behind_a_door(street: Street, make_town: MakeTown) -> None:

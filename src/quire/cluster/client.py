@@ -12,13 +12,10 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Mapping
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from quire.cluster.orders import HEARTBEAT_SECONDS, LOOK, WORKFLOW, Order
 from quire.errors import CannotStart
@@ -82,10 +79,10 @@ async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> C
     from temporalio.client import Client
     from temporalio.service import RPCError
 
-    shown = read_credentials(where.access)
+    tls, api_key = read_credentials(where.access)
     try:
         async with asyncio.timeout(seconds):
-            return await Client.connect(where.temporal, namespace=where.namespace, tls=shown.tls, api_key=shown.api_key)
+            return await Client.connect(where.temporal, namespace=where.namespace, tls=tls, api_key=api_key)
     except TimeoutError:
         raise CannotStart(f"Temporal at {where.temporal} does not answer") from None
     except (RuntimeError, RPCError, ValueError) as error:
@@ -128,18 +125,11 @@ class NoAccess(CannotStart):
     """The server cannot be accessed with these credentials: trying again changes nothing."""
 
 
-class Credentials(Struct, frozen=True):
-    """The credentials for the server."""
-
-    tls: TLSConfig | bool = False
-    """False if nothing is encrypted."""
-    api_key: str | None = None
-
-
-def read_credentials(access: TemporalAccess, environ: Mapping[str, str] | None = None) -> Credentials:
-    """Read the credentials from their files and the environment. Raises `NoAccess`."""
+def read_credentials(access: TemporalAccess) -> tuple[TLSConfig | bool, str | None]:
+    """Read the certificates and the API key from their files and the environment. The first is False if nothing is
+    encrypted. Raises `NoAccess`."""
     if not access.encrypted:
-        return Credentials()
+        return False, None
     from temporalio.service import TLSConfig
 
     _check(access)
@@ -149,7 +139,7 @@ def read_credentials(access: TemporalAccess, environ: Mapping[str, str] | None =
         client_cert=_bytes("tls_cert", access.certificate),
         client_private_key=_bytes("tls_key", access.key),
     )
-    return Credentials(tls, _api_key(access, os.environ if environ is None else environ))
+    return tls, _api_key(access)
 
 
 def _check(access: TemporalAccess) -> None:
@@ -179,11 +169,11 @@ def _check(access: TemporalAccess) -> None:
         raise NoAccess(f"tls_key: {access.key} holds no private key that can be used") from None
 
 
-def _api_key(access: TemporalAccess, environ: Mapping[str, str]) -> str | None:
+def _api_key(access: TemporalAccess) -> str | None:
     if access.api_key_file is not None:
         name, key = f"api_key_file: {access.api_key_file}", _text("api_key_file", access.api_key_file).strip()
     elif access.api_key_env is not None:
-        name, key = f"api_key_env: {access.api_key_env}", environ.get(access.api_key_env, "").strip()
+        name, key = f"api_key_env: {access.api_key_env}", os.environ.get(access.api_key_env, "").strip()
     else:
         return None
     if not key:

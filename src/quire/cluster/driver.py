@@ -7,7 +7,6 @@ late, twice, or to a worker that already has the run.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
@@ -178,7 +177,7 @@ class Driver:
         run, store = row.id, self._runtime.store
         try:
             if not await self._due(row, order.resume, attempt):
-                return await self._rest(row)
+                return _rest(row)
             if self.stopping:
                 return Outcome(str(row.status), HANDED_OVER)
             self._require_fit()
@@ -246,7 +245,7 @@ class Driver:
             and not _stays_paused(row)
         ):
             return Outcome(str(row.status), HANDED_OVER)
-        return await self._rest(row)
+        return _rest(row)
 
     async def _due(self, row: RunRow, resume: bool, attempt: Attempt) -> bool:
         before = attempt.before
@@ -269,18 +268,6 @@ class Driver:
                 # If taken, the previous attempt has resumed it, and this is the result.
                 return resume and not taken
         return False
-
-    async def _rest(self, row: RunRow) -> Outcome:
-        if row.status in WAITING:
-            ends = [end for end in (row.expires_at, row.wake_at) if end is not None]
-            return Outcome(str(row.status), WAITS, min(ends, default=None))
-        if row.status in (Status.RUNNING, Status.INTERRUPTED, Status.PENDING):
-            return Outcome(str(row.status), BUSY)
-        if row.status is Status.EXPIRED:
-            # Acquiring it makes the store record the expiry, which until now only readers inferred.
-            with contextlib.suppress(QuireError):
-                await self._runtime.store.acquire(row.id)
-        return Outcome(str(row.status), ENDED)
 
     async def _give_up(self, row_before: RunRow, kind: str, message: str) -> None:
         """Mark the run as failed, with everything it did recorded: `quire resume` continues it once the cause is
@@ -316,6 +303,15 @@ class Driver:
             raise Later(str(error), 5.0) from None
         finally:
             await store.release(lease)
+
+
+def _rest(row: RunRow) -> Outcome:
+    if row.status in WAITING:
+        ends = [end for end in (row.expires_at, row.wake_at) if end is not None]
+        return Outcome(str(row.status), WAITS, min(ends, default=None))
+    if row.status in (Status.RUNNING, Status.INTERRUPTED, Status.PENDING):
+        return Outcome(str(row.status), BUSY)
+    return Outcome(str(row.status), ENDED)
 
 
 def _stays_paused(row: RunRow) -> bool:

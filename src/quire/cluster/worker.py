@@ -32,14 +32,7 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from quire import __version__
-from quire.cluster.client import (
-    RPC,
-    Cluster,
-    NoAccess,
-    connect,
-    reason,
-    worker_identity,
-)
+from quire.cluster.client import RPC, Cluster, NoAccess, connect, reason, worker_identity
 from quire.cluster.driver import Attempt, Driver, Later, Reopen
 from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
 from quire.cluster.workflow import RunWorkflow, WaitingRunWorkflow

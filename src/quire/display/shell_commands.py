@@ -112,10 +112,6 @@ def try_command(run: str, step: str, count: int = 1) -> str:
     return shell_line("runs", "try", run, typed(step), *(["-n", str(count)] if count > 1 else []))
 
 
-def test_case_command(run: str) -> str:
-    return shell_line("runs", "test", run, "--write")
-
-
 def fork_command(
     run: str,
     step: str,
@@ -161,10 +157,6 @@ def side_command(run: str, side: str, step: str = "") -> str:
 
 def show_command(document: str, *options: str) -> str:
     return shell_line("show", document, *options)
-
-
-def check_command(document: str) -> str:
-    return shell_line("check", document)
 
 
 def _options(name: str, values: Iterable[str]) -> Iterator[str]:

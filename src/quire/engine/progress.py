@@ -110,7 +110,8 @@ class Progress(Struct):
                 step.status = "completed"
                 step.output = text_or_json(event.live.get("output", step.output or ""))
                 step.displayed = text_or_json(event.live.get("displayed", step.output))
-                step.survive(_survived(event))
+                failure = event.data.get("survived")
+                step.survive(str(failure.get("message", "")) if isinstance(failure, Mapping) else "")
                 self.streaming = ""
                 if step.fan:
                     step.fan.close()
@@ -308,11 +309,6 @@ _LOOPS = ("/fold[", "/repeat[")
 def place_in_plan(path: str) -> str:
     """Return the place in the plan that a path belongs to: `2/for_each[7]/try[2]/model` is `2/for_each/model`."""
     return _AGAIN.sub("", _COLLECT.sub("/collect", path))
-
-
-def _survived(event: Event) -> str:
-    failure = event.data.get("survived")
-    return str(failure.get("message", "")) if isinstance(failure, Mapping) else ""
 
 
 KEPT_FAILURES = 200

@@ -140,7 +140,7 @@ def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) ->
     if path.name.endswith(".playbook.md"):
         return FoundFile(path, named=True)
     if name.endswith(MARKDOWN):
-        return FoundFile(path, named=False) if _sniffed(path, _names_steps) else None
+        return FoundFile(path, named=False) if _sniffed(path, lambda source: names_steps(source.text)) else None
     if name.endswith(YAML):
         if (workspace := registers()) and _is_registered(path, workspace):
             return FoundFile(path, named=True)
@@ -235,10 +235,6 @@ def names_pipeline(source: Source) -> bool:
 
     documents = read_yaml(source).documents
     return any(isinstance(document, Mapping) and document.find("pipeline") is not None for document in documents)
-
-
-def _names_steps(source: Source) -> bool:
-    return names_steps(source.text)
 
 
 def names_steps(text: str) -> bool:

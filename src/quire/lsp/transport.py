@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from quire.lsp.protocol import BadFraming, FrameReader, framed
 from quire.lsp.session import Session
 from quire.os_flags import IS_WINDOWS
+from quire.python_process import is_alive
 
 if TYPE_CHECKING:
     import socket
@@ -183,15 +184,7 @@ class Connection:
             del self._out[: os.write(self._writes, self._out[:_CERTAIN])]
 
     def _editor_lives(self) -> bool:
-        if self._session.process is None or os.name == "nt":
-            return True
-        try:
-            os.kill(self._session.process, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass
-        return True
+        return self._session.process is None or os.name == "nt" or is_alive(self._session.process)
 
 
 class ThreadConnection(Connection):

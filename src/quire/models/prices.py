@@ -247,13 +247,8 @@ def _without_list(
 
 def own_rate(spec: str, price: Price) -> ModelRate:
     """Return a price of the user's own file. Numbers are taken as they are written there."""
-    return ModelRate(
-        spec,
-        Decimal(repr(price.input)),
-        Decimal(repr(price.output)),
-        source=price.source or OWN,
-        date=price.date,
-    )
+    read, written = Decimal(repr(price.input)), Decimal(repr(price.output))
+    return ModelRate(spec, read, written, source=price.source or OWN, date=price.date)
 
 
 def picodollars(dollars: Decimal, parts: int = 1) -> int:

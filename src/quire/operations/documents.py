@@ -34,7 +34,7 @@ from quire.display.document_json import (
 from quire.display.flowchart_drawing import chart_data
 from quire.display.flowchart_marks import overlay_of
 from quire.display.outline import outline_data
-from quire.display.shell_commands import check_command, shell_line, show_command
+from quire.display.shell_commands import shell_line
 from quire.display.source_lines import source_lines
 from quire.errors import QuireError, StoreError
 from quire.library.check import all_codes
@@ -192,11 +192,7 @@ def shown(host: Host, state: DocumentState, names: Sequence[str], usage: UsageSe
     data: dict[str, Value] = {
         **document_row(state, None),
         "editable": host.caller.edits and state.source is not None,
-        "commands": {
-            "check": check_command(id),
-            "show": show_command(id),
-            "sign": shell_line("sign", id),
-        },
+        "commands": {verb: shell_line(verb, id) for verb in ("check", "show", "sign")},
     }
     del data["last_run"]
     parts: Mapping[str, Callable[[], Value]] = {

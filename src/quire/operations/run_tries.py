@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import UNSET, Meta, field
 from msgspec.structs import replace
 
-from quire.display.shell_commands import test_case_command
+from quire.display.shell_commands import shell_line
 from quire.display.try_json import outcome_data, receipt_data
 from quire.errors import NotTried, QuireError
 from quire.formats.test.parse import parse
@@ -154,4 +154,5 @@ async def draft_test(host: Host, given: DraftTest) -> Value:
         return draft.name, text
 
     case, text = await asyncio.to_thread(drafted)
-    return {"case": case, "text": text, "file": name, "written": given.write, "command": test_case_command(run)}
+    command = shell_line("runs", "test", run, "--write")
+    return {"case": case, "text": text, "file": name, "written": given.write, "command": command}

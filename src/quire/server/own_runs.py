@@ -33,12 +33,13 @@ SECONDS_TO_REST = 10.0
 class OwnRun:
     """A run that is being driven here."""
 
+    task: asyncio.Task[DriveResult | None]
+
     def __init__(self, run: str, goes_on: bool) -> None:
         self.run = run
         self.goes_on = goes_on
         """True if the run is to continue in a process of its own when the server ends."""
         self.drive: Drive | None = None
-        self.task: asyncio.Task[DriveResult | None] | None = None
         self.begun = asyncio.Event()
         """Set once the run is owned, or the attempt has ended."""
         self.error: QuireError | None = None
@@ -79,7 +80,7 @@ class OwnRuns:
         self._views = views
         self._listen = listen
         self._written = written
-        self._hand_over = hand_over
+        self.hand_over = hand_over
         self._report = report
         self._runs: dict[str, OwnRun] = {}
         self._closed = False
@@ -145,7 +146,7 @@ class OwnRuns:
     def _forget(self, own: OwnRun) -> None:
         if self._runs.get(own.run) is own:
             del self._runs[own.run]
-        if own.task is not None and not own.task.cancelled() and (error := own.task.exception()):
+        if not own.task.cancelled() and (error := own.task.exception()):
             self._report(f"run {own.run} was broken off by a mistake of Quire: {error!r}")
 
     def pause(self, run: str) -> bool:
@@ -159,7 +160,7 @@ class OwnRuns:
     async def ended(self, run: str, seconds: float) -> None:
         """Wait until a run that is driven here rests or the server stops, but at most `seconds` seconds."""
         own = self._runs.get(run)
-        if own is None or own.task is None:
+        if own is None:
             return
         leaving = asyncio.ensure_future(self._leaving.wait())
         try:
@@ -176,11 +177,10 @@ class OwnRuns:
     async def close(self) -> None:
         """Bring all runs to rest at their next boundary, or at once after some seconds."""
         self._closed = True
-        owned = [own for own in self._runs.values() if own.task is not None]
+        owned = [*self._runs.values()]
         for own in owned:
             own.stop(None if own.goes_on else self._runtime.clock.now())
-        tasks = [own.task for own in owned if own.task is not None]
-        if tasks:
+        if tasks := [own.task for own in owned]:
             rest = asyncio.ensure_future(asyncio.wait(tasks, timeout=SECONDS_TO_REST))
             hurry = asyncio.ensure_future(self._hurrying.wait())
             await asyncio.wait([rest, hurry], return_when=asyncio.FIRST_COMPLETED)
@@ -191,4 +191,4 @@ class OwnRuns:
             with contextlib.suppress(StoreError):  # then the run is found interrupted
                 row = await self._runtime.store.get(own.run)
                 if row is not None and row.status in (Status.PENDING, Status.PAUSED, Status.INTERRUPTED):
-                    self._hand_over(own.run)
+                    self.hand_over(own.run)

@@ -70,7 +70,7 @@ class RequestHost(Host):
         return self.site.runs.pause(run)
 
     def detach(self, run: str) -> None:
-        self.site.detach(run)
+        self.site.runs.hand_over(run)
 
     def touch(self, run: str) -> None:
         self.site.hub.touch(run)

@@ -96,7 +96,6 @@ class Site:
         self.webhooks = (
             Webhooks(runtime, link=options.place, allow=options.allow, report=self.report) if options.webhooks else None
         )
-        self._hand_over = hand_over
 
     @property
     def folder(self) -> Path:
@@ -142,10 +141,6 @@ class Site:
         """End the streams and the requests that wait for a run, because the server stops."""
         self.hub.close()
         self.runs.leave()
-
-    def detach(self, run: str) -> None:
-        """Leave a run to a process of its own."""
-        self._hand_over(run)
 
     async def drive(self, run: str) -> None:
         """Continue a run, if there is room for it."""

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from quire.errors import CannotStart
 from quire.trust.private_files import make_folder
@@ -123,12 +124,8 @@ class Outbox:
                 at = messages[0].at if messages else 0.0
                 if not connection.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, at)).rowcount:
                     continue
-                for message in messages:
-                    cells = (message.id, message.hook, message.type, message.body, message.at, message.due)
-                    connection.execute(
-                        "INSERT INTO messages (id, hook, type, body, at, due) VALUES (?,?,?,?,?,?)", cells
-                    )
-                    count += 1
+                connection.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", map(astuple, messages))
+                count += len(messages)
             connection.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", list(marks))
         return count
 

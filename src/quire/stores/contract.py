@@ -60,14 +60,6 @@ def fenced(run: str) -> Fenced:
     return Fenced(f"run {run} has been taken over: nothing more can be written from here")
 
 
-def takes_no_answers(run: str, status: Status) -> RunState:
-    return RunState(f"run {run} is {status.words} and takes no answers")
-
-
-def asks_nothing(run: str, path: str) -> RunState:
-    return RunState(f"run {run} asks nothing at {path}")
-
-
 def check_open(run: str, path: str, hash: str, *, state: str, current: str) -> None:
     """Raise `RunState` unless a question in this state, with the hash `current`, takes an answer to the hash `hash`."""
     if state == "withdrawn":
@@ -76,14 +68,6 @@ def check_open(run: str, path: str, hash: str, *, state: str, current: str) -> N
         raise RunState(f"the question of run {run} at {path} has been answered already")
     if current != hash:
         raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
-
-
-def cannot_go_on(run: str, status: Status) -> RunState:
-    return RunState(f"run {run} is {status.words} and cannot continue: fork it instead")
-
-
-def cannot_be_cancelled(run: str, status: Status) -> RunState:
-    return RunState(f"run {run} is {status.words} already: nothing is left to cancel")
 
 
 ENDED = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)

@@ -328,7 +328,7 @@ class SqlStore(ABC):
                 lambda again: self._transactions.acquire(run, after, self.process)
             )
             if lease is None or held is None:
-                raise contract.cannot_go_on(run, status)
+                raise RunState(f"run {run} is {status.words} and cannot continue: fork it instead")
         except BaseException:
             with contextlib.suppress(StoreError):
                 await self._drop_lock(run)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, Status
-from quire.errors import BrokenSeal, LimitReached, StoreError
+from quire.errors import BrokenSeal, LimitReached, RunState, StoreError
 from quire.stores import contract, row_decoder, rows
 from quire.stores.occurrences import Start
 from quire.stores.row_decoder import Row
@@ -230,9 +230,9 @@ class Transactions:
         if again and questions and questions[0][0] in ("answered", "consumed") and questions[0][1:3] == (hash, value):
             return
         if status not in contract.ANSWERABLE:
-            raise contract.takes_no_answers(run, status)
+            raise RunState(f"run {run} is {status.words} and takes no answers")
         if not questions:
-            raise contract.asks_nothing(run, path)
+            raise RunState(f"run {run} asks nothing at {path}")
         state, current, _, sealed = questions[0]
         contract.check_open(run, path, hash, state=state, current=current)
         (row,) = yield sql.QUESTION, (run, path)
@@ -318,7 +318,7 @@ class Transactions:
     def _check_cancellable(self, run: str) -> Reads[None]:
         status = yield from self._status(run)
         if status not in contract.CANCELLABLE:
-            raise contract.cannot_be_cancelled(run, status)
+            raise RunState(f"run {run} is {status.words} already: nothing is left to cancel")
 
     def _read(self, run: str) -> Reads[tuple[StoredRun, int, int]]:
         """Return a run as stored, its number and its epoch. Raises `NoSuchRun`."""

@@ -11,14 +11,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from quire.engine.premises import TIMEOUT, smallest
-from quire.models.choose import (
-    NO_SETTINGS,
-    CallSettings,
-    ModelSettings,
-    Price,
-    ProviderLimits,
-    ProviderSettings,
-)
+from quire.models.choose import NO_SETTINGS, CallSettings, ModelSettings, Price, ProviderLimits, ProviderSettings
 from quire.plan.vocabulary import REASONING
 from quire.workspace.settings import AgentSettings
 from quire.workspace.tables import Table, whole_table

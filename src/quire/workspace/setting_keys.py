@@ -346,11 +346,7 @@ SETTING_KEYS = (
     SettingKey("triggers.NAME.files", "–", 'or a pattern of files in the workspace, as in `"inbox/*.csv"`'),
     SettingKey("triggers.NAME.existing", "`false`", "start runs for the files that it finds when it is enabled"),
     SettingKey("triggers.NAME.zone", '`"UTC"`', 'the time zone of `cron`, as in `"Europe/Berlin"`'),
-    SettingKey(
-        "triggers.NAME.inputs",
-        "none",
-        'values, or `{expr = "…"}` over `due` and what the source gives',
-    ),
+    SettingKey("triggers.NAME.inputs", "none", 'values, or `{expr = "…"}` over `due` and what the source gives'),
     SettingKey("triggers.NAME.when", "always", "an expression over the same names: false skips the run"),
     SettingKey("triggers.NAME.budget", "none", "dollars of one run; needed where a model has a price"),
     SettingKey("triggers.NAME.day_budget", "none", "dollars of all its runs of a day, in UTC"),

@@ -72,16 +72,12 @@ class Table(Struct):
 
     def count(self, key: str) -> int | None:
         return self._take(
-            key,
-            "a whole number, 0 or more",
-            lambda value: value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None,
+            key, "a whole number, 0 or more", lambda value: value if type(value) is int and value >= 0 else None
         )
 
     def positive(self, key: str) -> int | None:
         return self._take(
-            key,
-            "a whole number, 1 or more",
-            lambda value: value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1e9 else None,
+            key, "a whole number, 1 or more", lambda value: value if type(value) is int and 0 < value < 1e9 else None
         )
 
     def number(self, key: str, most: float) -> float | None:
@@ -247,16 +243,7 @@ def read_serve(table: Table) -> ServeSettings:
     return ServeSettings(listeners, table.flag("different_approver", False), roles)
 
 
-SERVER = (
-    "temporal",
-    "tls",
-    "tls_ca",
-    "tls_cert",
-    "tls_key",
-    "tls_server_name",
-    "api_key_env",
-    "api_key_file",
-)
+SERVER = ("temporal", "tls", "tls_ca", "tls_cert", "tls_key", "tls_server_name", "api_key_env", "api_key_file")
 """The keys that state the address of a server and the access to it."""
 
 

@@ -24,16 +24,7 @@ NOT_ASKED = "not asked"
 UNUSABLE = "sha256:unusable"
 """The pin of a tool that tells nothing of itself of which a digest can be made."""
 
-COUNTS = (
-    "model_calls",
-    "tool_calls",
-    "questions",
-    "threads",
-    "input_tokens",
-    "output_tokens",
-    "money",
-    "minutes",
-)
+COUNTS = ("model_calls", "tool_calls", "questions", "threads", "input_tokens", "output_tokens", "money", "minutes")
 """The bounds of a document, in the order in which they are written."""
 
 PARTS = ("quire", "assume", "prices", "documents", "tools")
@@ -254,10 +245,6 @@ def capability_line(one: LockedCapability) -> str:
     return " ".join([*words, f"steps={', '.join(one.steps)}"] if one.steps else words)
 
 
-def tool_line(one: LockedTool) -> str:
-    return f"{one.digest} class={one.effect}"
-
-
 def as_one_word(text: str) -> str:
     """Return a text without spaces and control characters: each is written as `%XX`."""
     if text and " " not in text and text.isprintable():
@@ -281,7 +268,9 @@ def _lines(lock: Lock) -> Iterator[str]:
         yield f"  {key_line(key)}:"
         yield from (f"    {line}" for line in document_lines(document))
     if lock.tools:
-        yield from _mapping("tools", {name: tool_line(tool) for name, tool in lock.tools.items()}, 0)
+        yield from _mapping(
+            "tools", {name: f"{tool.digest} class={tool.effect}" for name, tool in lock.tools.items()}, 0
+        )
 
 
 def document_lines(one: LockedDocument) -> Iterator[str]:

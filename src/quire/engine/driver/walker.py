@@ -171,7 +171,9 @@ class Walker:
             raise record.failure.raised(request.path)
         if isinstance(request, Boundary):
             if self._stops(request):
-                await self._stop_at(request, branch)
+                self._ledger.position = request.label
+                self.stopped_at, self.stopped_label = request.path, request.label
+                await self._rest_for_good(request.path, branch)
             return {}
         self._ledger.position = request.label
         if self.stopping or (self._terms.until and not is_within(request.path, self._terms.until)):
@@ -276,11 +278,6 @@ class Walker:
     def _stops(self, boundary: Boundary) -> bool:
         breakpoints = self._terms.breakpoints
         return (self.stopping and not boundary.inner) or (bool(breakpoints) and boundary.stops_at(breakpoints))
-
-    async def _stop_at(self, boundary: Boundary, branch: Branch) -> None:
-        self._ledger.position = boundary.label
-        self.stopped_at, self.stopped_label = boundary.path, boundary.label
-        await self._rest_for_good(boundary.path, branch)
 
     async def _with_grace(self, request: ToolRequest) -> EffectRecord:
         """Perform a tool that changes the world.

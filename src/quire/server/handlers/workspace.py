@@ -86,11 +86,7 @@ async def root(host: RequestHost, given: Input) -> Value:
         "workspace": site.folder.name,
         "folder": str(site.folder),
         "formats": ["playbook", "directive", "pipeline"],
-        "features": {
-            "edit": host.caller.edits,
-            "allow": list(site.options.allow),
-            "webhooks": site.webhooks is not None,
-        },
+        "features": {"edit": host.caller.edits, "allow": [*site.options.allow], "webhooks": site.webhooks is not None},
         "links": {name: f"{base}/{name}" for name in ("documents", "runs", "questions", "openapi.json")},
     }
 
@@ -208,11 +204,7 @@ class ListLetters(Input, frozen=True, kw_only=True):
     limit: Limit = 100
 
 
-@operation(
-    "Notices of launched runs that have ended, the newest first.",
-    ListLetters,
-    page_of(LETTER),
-)
+@operation("Notices of launched runs that have ended, the newest first.", ListLetters, page_of(LETTER))
 async def list_letters(host: RequestHost, given: ListLetters) -> Value:
     return {"items": await _letters(host.site, given.limit), "next": None}
 
@@ -222,11 +214,7 @@ async def _letters(site: Site, most: int) -> list[Value]:
     return [letter_data(letter) for letter in reversed(letters[-most:])]
 
 
-@operation(
-    "The checks of this machine, as `quire doctor --json` prints them.",
-    Input,
-    page_of(FINDING),
-)
+@operation("The checks of this machine, as `quire doctor --json` prints them.", Input, page_of(FINDING))
 async def doctor(host: Host, given: Input) -> Value:
     workspace, environ = host.runtime.settings.workspace, host.runtime.environ
     findings = await asyncio.to_thread(lambda: list(examine(workspace, environ)))
@@ -278,11 +266,7 @@ async def _cluster(site: Site) -> dict[str, Value]:
     from quire.cluster.client import connect
 
     where = site.runtime.settings.cluster
-    data: dict[str, Value] = {
-        "temporal": where.temporal,
-        "namespace": where.namespace,
-        "task_queue": where.task_queue,
-    }
+    data: dict[str, Value] = {"temporal": where.temporal, "namespace": where.namespace, "task_queue": where.task_queue}
     try:
         await connect(where, SECONDS_FOR_CLUSTER)
         data["workers"] = [

@@ -350,7 +350,7 @@ _LABELS: Migration = (
 )
 """Outside the seals: nothing is decided by them. `until` repeats a pin, which is sealed, for lists."""
 
-_OPERATION: Migration = operation_tables("quire_", 'TEXT COLLATE "C"', "DOUBLE PRECISION", "BIGINT")
+_OPERATION = operation_tables("quire_", 'TEXT COLLATE "C"', "DOUBLE PRECISION", "BIGINT")
 
 MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES, _LABELS, _OPERATION)
 """A released migration is never edited: the next one is appended."""

@@ -31,7 +31,10 @@ class Memory:
     """A database that the stores of one process share, and the locks that hold each run that is being driven."""
 
     def __init__(self) -> None:
-        self.connection: sqlite3.Connection | None = _FREE.pop() if _FREE else _new_database()
+        self.connection: sqlite3.Connection | None = _FREE.pop() if _FREE else None
+        if self.connection is None:
+            self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            migrate(self.connection, PLACE)
         self.owners: dict[str, _MemoryLocks] = {}
 
     def lose_owners(self) -> None:
@@ -47,12 +50,6 @@ class Memory:
                 self.connection.execute(f"DELETE FROM {table}")  # noqa: S608  # a name of ours
             _FREE.append(self.connection)
             self.connection = None
-
-
-def _new_database() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    migrate(connection, PLACE)
-    return connection
 
 
 class _NoSeal(Seal):

@@ -239,18 +239,7 @@ _LABELS: Migration = tuple(
 )
 """Outside the seals: nothing is decided by them. `until` repeats a pin, which is sealed, for lists."""
 
-_OPERATION: Migration = operation_tables()
-
-MIGRATIONS: Sequence[Migration] = (
-    _FIRST_TABLES,
-    _LETTERS,
-    _TAKEN_IN,
-    _SEALS,
-    _ANSWERED_BY,
-    _HTTP_REPLIES,
-    _LABELS,
-    _OPERATION,
-)
+MIGRATIONS = (_FIRST_TABLES, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES, _LABELS, operation_tables())
 """`PRAGMA user_version` counts those that a file has had. A released one is never edited: the next one is appended."""
 
 

@@ -319,14 +319,6 @@ _CLOSED, _, _ = _sorted(CLOSED)
 _ASKING, _ENDINGS, _BEGINNINGS = _sorted(ASKING)
 
 
-def is_closed_name(folded: str) -> bool:
-    return folded in _CLOSED
-
-
-def is_asking_name(folded: str) -> bool:
-    return folded in _ASKING or folded.endswith(_ENDINGS) or folded.startswith(_BEGINNINGS)
-
-
 class Protection(Struct, frozen=True):
     """The places of a workspace that tools may not write. Paths are relative to the workspace, with `/`."""
 
@@ -356,11 +348,11 @@ class Protection(Struct, frozen=True):
             raise Denied(
                 f"permission denied: {path} is protected{reason}; no tool may write it, and {NO_GRANT}: {opens}"
             )
-        place = self._asking(parts)
-        if place and not self._may_sign(parts):
+        place, directive = self._asking(parts), _directive(parts)
+        if place and not (directive and self.signs(directive)):
             what = path if place == "/".join(parts) else f"the folder {printable_path(place)}"
             raise Denied(f"permission denied: writing {path} needs a grant for {what}; " + self._advice(parts, place))
-        if directive := _directive(parts):
+        if directive:
             self.replacing(directive)
 
     def require_grant(self, parts: Sequence[str]) -> None:
@@ -394,7 +386,7 @@ class Protection(Struct, frozen=True):
 
     def closes(self, folded: Sequence[str]) -> bool:
         """Tell whether a place itself is closed with all that is below it, not only a folder above it."""
-        if is_closed_name(folded[-1]) or (len(folded) > 1 and folded[-2] == AI and folded[-1] in RULES):
+        if folded[-1] in _CLOSED or (len(folded) > 1 and folded[-2] == AI and folded[-1] in RULES):
             return True
         if not self.closed and not self.led_to:
             return False
@@ -426,7 +418,10 @@ class Protection(Struct, frozen=True):
         return "", EDIT
 
     def _asks(self, folded: Sequence[str]) -> bool:
-        if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENT_FOLDERS):
+        name = folded[-1]
+        if name in _ASKING or name.endswith(_ENDINGS) or name.startswith(_BEGINNINGS):
+            return True
+        if len(folded) == 1 and name in DOCUMENT_FOLDERS:
             return True
         return bool(self.asking) and "/".join(folded) in _folded(self.asking)
 
@@ -452,10 +447,6 @@ class Protection(Struct, frozen=True):
         element = f"<sign><directive>{directive}</directive></sign>"
         # A directive that may sign what it writes needs no grant of the user: that is the way for an author.
         return f"{new_run_with(grant)}, or write {element} into the permissions at {self.declared} and sign that again"
-
-    def _may_sign(self, parts: Sequence[str]) -> bool:
-        directive = _directive(parts)
-        return bool(directive) and self.signs(directive)
 
 
 def printable_path(path: str) -> str:

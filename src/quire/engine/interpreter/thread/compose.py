@@ -50,10 +50,6 @@ def directive_element(
     return "\n".join([*lines, "</directive>"])
 
 
-def closing_words(outputs: Sequence[Parameter]) -> str:
-    return f"{START} {FINISH}" if outputs else START
-
-
 def joined(blocks: Iterable[str]) -> str:
     """Join blocks of text with a blank line between them."""
     return "\n\n".join(stripped for block in blocks if (stripped := block.strip("\n")).strip())
@@ -154,7 +150,7 @@ def compose(
         item_id=item_id,
         name=leaf.name,
         system=context.system(),
-        message=context.message(element, closing_words(leaf.outputs)),
+        message=context.message(element, f"{START} {FINISH}" if leaf.outputs else START),
         capabilities=tuple(
             Granted(permission.capability, granting_id, permission.span) for permission in granting.permissions
         ),
