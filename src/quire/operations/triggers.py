@@ -13,7 +13,7 @@ from msgspec import Meta, json, to_builtins
 from quire.operations.field_types import Input, Limit, Name, Names, Object, Text, operation, shape, words
 from quire.runs.start import new_run_id
 from quire.runs.ticker import POLL_SECONDS
-from quire.runs.triggers import Consent, Triggers, kind_of, source_of, time_text
+from quire.runs.triggers import Consent, Triggers, due_times, source_of, time_text
 from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ListFires(SomeTriggers, frozen=True, kw_only=True):
 
 
 def _next(host: Host, trigger: TriggerSettings | None, most: int) -> list[Value]:
-    times = kind_of(trigger).times(trigger, host.runtime.clock.now()) if trigger else ()
+    times = due_times(trigger, host.runtime.clock.now()) if trigger else ()
     return [time_text(time, trigger.zone if trigger else "UTC") for time in itertools.islice(times, most)]
 
 
