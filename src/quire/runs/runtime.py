@@ -183,7 +183,7 @@ class Runtime(StoredRuns):
 
     async def restore(self, run: NewRun, pins: PinnedState, history: History) -> None:
         """Create a run with a history, if the budgets admit what it may still cost."""
-        run = replace(run, reserved=most_cost(self, pins))
+        run = replace(await with_subject(self.store, run), source=pins.source, reserved=most_cost(self, pins))
         await self.store.restore(run, history, admission(self, run))
 
     async def prepared(
