@@ -166,8 +166,9 @@ async def start_run(host: Host, given: StartRun) -> Value:
         document, given = earlier.document, replace(given, inputs=earlier.completed(given.inputs), **unnamed)
     else:
         document = await asyncio.to_thread(host.shelf.meant, given.document)
-    run = await host.runtime.start(document, given.inputs, replace(host.caller.options(given), key=host.key))
-    if host.key and (host.drives(run) or not starts_now(await host.runtime.row(run))):
+    key = host.caller.key
+    run = await host.runtime.start(document, given.inputs, replace(host.caller.options(given), key=key))
+    if key and (host.drives(run) or not starts_now(await host.runtime.row(run))):
         return await host.shown(run)
     return await host.begin(run, detach=given.detach, goes_on=given.goes_on)
 
