@@ -12,8 +12,9 @@ import pytest
 from tests.runs.travel import Travel
 
 from quire.errors import CannotStart, RunState, StoreError
-from quire.runs.export import chained, digest_of, export_lines, result_of, write_export
+from quire.runs.export import chained, export_lines, result_of, write_export
 from quire.runs.imports import BadExport, NotProved, import_run, prove, read_export
+from quire.values import sha256
 
 
 @pytest.fixture
@@ -74,13 +75,13 @@ async def test_one_that_waits_is_kept_as_one_that_can_only_be_forked(travel: Tra
 async def test_the_chain_is_what_the_page_says(file: Path) -> None:
     lines = file.read_bytes().splitlines()
     entries = [json.loads(line) for line in lines]
-    assert [entry["prev"] for entry in entries[1:]] == [digest_of(line) for line in lines[:-1]]
+    assert [entry["prev"] for entry in entries[1:]] == [sha256(line) for line in lines[:-1]]
     assert entries[0]["prev"] == "" and entries[0]["pins"]["folder"] is None
     assert entries[-1] == {
-        "prev": digest_of(lines[-2]),
+        "prev": sha256(lines[-2]),
         "type": "end",
         "lines": len(lines),
-        "head": digest_of(lines[-2]),
+        "head": sha256(lines[-2]),
     }
 
 

@@ -223,10 +223,10 @@ async def test_a_run_that_is_waited_for_sends_no_letter_if_it_is_resumed_by_itse
 async def test_a_run_that_is_not_waited_for_sends_its_letter_even_if_its_launcher_died_in_the_call(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(*call: object) -> None:
+    def die(*call: object, **options: object) -> None:
         raise Died
 
-    monkeypatch.setattr(Launching, "_leave", die)
+    monkeypatch.setattr(Launching, "go_on", die)
     with pytest.raises(Died):
         await place.go([use("run_pipeline_async", name="two")])
     async with place.opened(Script([])) as runtime:

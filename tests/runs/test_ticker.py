@@ -199,7 +199,7 @@ async def test_a_ticker_repeats_its_duties_and_leaves(host: Host, monkeypatch: p
             enough.set()
         raise CannotStart("the clerk is ill")
 
-    ticker.add(0.0, duty)
+    ticker.duties.append((0.0, duty, False))
     task = asyncio.create_task(ticker.run())
     await asyncio.wait_for(enough.wait(), 20)
     assert [process.id for process in await host.runtimes[0].store.processes()] == [ticker.process.id]

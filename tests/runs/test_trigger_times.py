@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import CannotStart
-from quire.runs.triggers import MOST_CAUGHT_UP, ON_TIME, kind_of, look, time_text
+from quire.runs.triggers import MOST_CAUGHT_UP, ON_TIME, due_times, look, time_text
 from quire.workspace.settings import TriggerSettings
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -22,7 +22,7 @@ AUTUMN = datetime(2026, 10, 24, tzinfo=UTC).timestamp()
 
 def times(trigger: TriggerSettings, start: float, end: float) -> list[float]:
     due: list[float] = []
-    for time in kind_of(trigger).times(trigger, start):
+    for time in due_times(trigger, start):
         if time > end:
             return due
         due.append(time)
@@ -79,7 +79,7 @@ def test_every_counts_from_the_epoch() -> None:
 )
 def test_wrong_times_are_refused_in_words(trigger: TriggerSettings, problem: str) -> None:
     with pytest.raises(CannotStart, match=problem.replace("*", r"\*")):
-        next(kind_of(trigger).times(trigger, 0.0))
+        next(due_times(trigger, 0.0))
 
 
 @given(

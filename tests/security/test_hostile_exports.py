@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from quire.errors import QuireError
-from quire.runs.export import digest_of
 from quire.runs.imports import BadExport, import_run, read_export
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
+from quire.values import sha256
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
@@ -83,7 +83,7 @@ def chained(entries: list[Any]) -> bytes:
         for name, raw in RAW.items():
             text = text.replace(f'"{name}"', raw)
         lines.append(text.encode())
-        prev = digest_of(lines[-1])
+        prev = sha256(lines[-1])
     return b"\n".join(lines) + b"\n"
 
 

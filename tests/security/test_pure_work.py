@@ -194,8 +194,7 @@ def test_an_export_that_takes_too_much_to_follow_is_refused(runtime: Runtime, fo
 
 def _chained(text: str) -> str:
     """An export whose lines were changed, with the hashes that its forger gives it."""
-    from quire.runs.export import digest_of
-    from quire.values import decode, encode
+    from quire.values import decode, encode, sha256
 
     lines: list[str] = []
     prev = ""
@@ -204,7 +203,7 @@ def _chained(text: str) -> str:
         if entry["type"] == "end":
             entry["head"] = prev
         lines.append(encode(entry))
-        prev = digest_of(lines[-1].encode())
+        prev = sha256(lines[-1].encode())
     return "\n".join(lines) + "\n"
 
 

@@ -97,7 +97,7 @@ def resume_command(context: click.Context, /, **given: object) -> None:
         context.exit(
             with_workspace(lambda runtime, _: resume_all(runtime, wanted, jobs, manner, options.dry_run), ask=False)
         )
-    _check_usage(context, options.cluster, document is not None)
+    _check_usage(context, names, options.cluster, document is not None)
     if len(runs) > 1 or options.dry_run:
         if others := names - _OF_SEVERAL:
             raise click.UsageError(f"several runs, and --dry-run, do not take: {', '.join(sorted(others))}")
@@ -178,8 +178,7 @@ async def _only(runtime: Runtime, verb: Literal["answer", "resume"]) -> str:
     return run
 
 
-def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
-    names = {name for name, value in context.params.items() if value not in (None, (), False)}
+def _check_usage(context: click.Context, names: set[str], cluster: bool, repairs: bool) -> None:
     check_exclusive(context)
     if cluster and (names & _HERE or repairs):
         raise click.UsageError("--cluster continues the run as it is: other options are for a run in this process")

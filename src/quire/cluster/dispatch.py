@@ -10,8 +10,9 @@ from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.records import WAITING, Event, RunRow, Status
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.runs.adapters import name_of
+from quire.runs.drives import NOTHING_GIVEN
 from quire.runs.pins import at_breakpoint
-from quire.runs.runtime import NOTHING_GIVEN, Runtime
+from quire.runs.runtime import Runtime
 
 if TYPE_CHECKING:
     from quire.cluster.client import Cluster

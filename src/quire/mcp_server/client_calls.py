@@ -89,9 +89,8 @@ class Calls:
         self._report = report
         self._reopen = reopen
         self._hand_over = hand_over
-        self._known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
+        self._known = known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
         self._options = options
-        known = self._known
         self._launching = Launching(
             runtime, known, shell=known.shell, hint=known.hint, options=options, hand_over=hand_over
         )
@@ -203,7 +202,7 @@ class Calls:
                 self._report(f"the run {row.id} cannot continue: {error}")
                 continue
             self._detached[row.id] = attached
-            under_way.add(self._launching.go_on(row.id, runtime, attached.began, self._report))
+            under_way.add(self._launching.go_on(row.id, attached.began, runtime=runtime, failed=self._report))
 
     def _too_many(self) -> str:
         under_way = len(self._waited_for) + sum(not drive.ended for drive in self._detached.values())

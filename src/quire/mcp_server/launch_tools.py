@@ -27,6 +27,7 @@ from quire.operations.host import Caller, Host
 from quire.operations.problems import Problem
 from quire.plan.vocabulary import last_label
 from quire.runs.launch import ASYNC, INLINE, LaunchResult, definition_help, envelope_of, unknown_argument
+from quire.stores.run_pages import RunFilters
 from quire.values import Value, copy, pretty
 
 if TYPE_CHECKING:
@@ -238,12 +239,9 @@ class LaunchedRuns:
 
     async def left_behind(self) -> list[RunRow]:
         """Return the runs that a server had begun when it was killed, the oldest first."""
-        rows = [
-            row
-            for status in (Status.PENDING, Status.INTERRUPTED)
-            for row in await self.runtime.store.list(status=status, limit=MOST_LOOKED_AT)
-        ]
-        return sorted((row for row in rows if _launched_here(row)), key=lambda row: row.created_at)
+        filters = RunFilters((Status.PENDING, Status.INTERRUPTED))
+        page = await self.runtime.store.page(filters, limit=MOST_LOOKED_AT)
+        return [row for row in reversed(page.rows) if _launched_here(row)]
 
     async def page(self, uri: str) -> str:
         """Return a run as a resource, in JSON. Raises `NoSuchRun`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +47,7 @@ from quire.operations.results import Document as DocumentRow
 from quire.patterns import late_pattern
 from quire.runs.earlier_runs import UsageSeen, usage_seen
 from quire.runs.proven import assumed_sizes, prove_document
-from quire.values import encode
+from quire.values import encode, sha256
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ async def _usage(host: Host, state: DocumentState) -> UsageSeen:
 def etag(state: DocumentState, data: Mapping[str, Value]) -> str:
     """Return the tag of an answer. The part before the dot stands for the text alone, and is what saving compares."""
     text = state.source.sha256[:32] if state.source else "unread"
-    return f'"{text}.{hashlib.sha256(encode(data).encode()).hexdigest()[:16]}"'
+    return f'"{text}.{sha256(encode(data).encode())[:16]}"'
 
 
 def shown(host: Host, state: DocumentState, names: Sequence[str], usage: UsageSeen = NOT_SEEN) -> dict[str, Value]:

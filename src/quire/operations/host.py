@@ -35,6 +35,8 @@ class Caller(Struct, frozen=True):
     """The source of its runs, as in their pins."""
     trace: str = ""
     """The `traceparent` of the request."""
+    key: str = ""
+    """The key under which the caller may send the request again."""
     person: bool = False
     """Answers come from a person. Others cannot say yes or no."""
     allow: tuple[str, ...] = ()
@@ -87,11 +89,6 @@ class Host:
         self.shelf = shelf or Shelf(runtime)
         self.kept: dict[str, tuple[float, Value]] = {}
         """Answers that are given again for a while, each with its time. A server drops them when runs change."""
-
-    @property
-    def key(self) -> str:
-        """The key under which the caller may send the request again."""
-        return ""
 
     @property
     def folder(self) -> Path:

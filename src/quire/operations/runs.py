@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -37,11 +36,11 @@ from quire.runs.live_views import last_event
 from quire.runs.pins import starts_now
 from quire.stores import contract
 from quire.stores.contract import CANCELLABLE, ENDED, RESUMABLE
+from quire.values import Value, sha256
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
     from quire.stores.contract import Pruned
-    from quire.values import Value
 
 Ids: TypeAlias = Annotated[tuple[Name, ...], Meta(max_length=500)]
 
@@ -129,7 +128,7 @@ async def show_run(host: Host, given: OfRun) -> Value:
     about = _document(host, view.view.row)
     broken = None if driven else await host.runtime.broken_seal(run)
     names = (view.view.row.label, view.view.row.note)
-    state = hashlib.sha256(f"{driven} {questions} {about} {broken} {names}".encode()).hexdigest()[:12]
+    state = sha256(f"{driven} {questions} {about} {broken} {names}".encode())[:12]
     if host.has(f'"{view.version.tag}.{state}"'):
         return None
     head = head_data(view.view, driven_here=driven, broken_seal=str(broken or ""))
@@ -166,8 +165,9 @@ async def start_run(host: Host, given: StartRun) -> Value:
         document, given = earlier.document, replace(given, inputs=earlier.completed(given.inputs), **unnamed)
     else:
         document = await asyncio.to_thread(host.shelf.meant, given.document)
-    run = await host.runtime.start(document, given.inputs, replace(host.caller.options(given), key=host.key))
-    if host.key and (host.drives(run) or not starts_now(await host.runtime.row(run))):
+    key = host.caller.key
+    run = await host.runtime.start(document, given.inputs, replace(host.caller.options(given), key=key))
+    if key and (host.drives(run) or not starts_now(await host.runtime.row(run))):
         return await host.shown(run)
     return await host.begin(run, detach=given.detach, goes_on=given.goes_on)
 

@@ -4,7 +4,6 @@ document of a run was read from."""
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -168,7 +167,7 @@ class PinnedFile(Struct, frozen=True):
 def _hash_of(path: Path, written: int, size: int) -> str:
     """Return the hash of a text. The time and the size make the cache forget a file that was written."""
     try:
-        return hashlib.sha256(read_source(path).text.encode()).hexdigest()
+        return read_source(path).sha256
     except (QuireError, OSError):
         return ""
 

@@ -13,7 +13,7 @@ from msgspec import Meta, json, to_builtins
 from quire.operations.field_types import Input, Limit, Name, Names, Object, Text, operation, shape, words
 from quire.runs.start import new_run_id
 from quire.runs.ticker import POLL_SECONDS
-from quire.runs.triggers import Consent, Triggers, kind_of, source_of, time_text
+from quire.runs.triggers import Consent, Triggers, due_times, source_of, time_text
 from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class ListFires(SomeTriggers, frozen=True, kw_only=True):
     limit: Limit = 50
 
 
-def _next(host: Host, trigger: TriggerSettings | None, most: int) -> list[Value]:
-    times = kind_of(trigger).times(trigger, host.runtime.clock.now()) if trigger else ()
-    return [time_text(time, trigger.zone if trigger else "UTC") for time in itertools.islice(times, most)]
+def _next(host: Host, trigger: TriggerSettings, most: int) -> list[Value]:
+    times = due_times(trigger, host.runtime.clock.now())
+    return [time_text(time, trigger.zone) for time in itertools.islice(times, most)]
 
 
 @operation("The triggers with their next times and their last claims.", SomeTriggers, _LIST)
@@ -72,7 +72,7 @@ async def list_triggers(host: Host, given: SomeTriggers) -> Value:
         off = rows[name][2] if name in rows else "it is not enabled"
         last = (await list_fires.run(host, ListFires(name=name, limit=1)))["fires"]
         facts: dict[str, Value] = {"name": name, "enabled": not off, "reason": off, "last": last[0] if last else None}
-        times = [] if off else _next(host, known.get(name), 1)
+        times = [] if off else _next(host, known[name], 1)
         listed.append({**facts, "next": times, "settings": to_builtins(known.get(name))})
     return {"triggers": listed}
 

@@ -7,7 +7,6 @@ MCP servers are asked for their tools to pin them, but started only if the user 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -30,6 +29,7 @@ from quire.runs.pins import PinnedState
 from quire.runs.workspace_gate import redactor_of
 from quire.telemetry import traceparent_of
 from quire.tools.registry import Timed, ToolSpec
+from quire.values import Value, sha256
 from quire.workspace.consent import require_trusted
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
     from quire.tools.registry import Answer, Connection
     from quire.trust.capabilities import Grants
-    from quire.values import Value
     from quire.workspace.settings import Settings
 
 
@@ -139,7 +138,7 @@ class Allotments:
 
 
 def launched_id(effect_id: str) -> str:
-    return f"L{hashlib.sha256(effect_id.encode()).hexdigest()[:15]}"
+    return f"L{sha256(effect_id.encode())[:15]}"
 
 
 def _spec(tool: str) -> ToolSpec:

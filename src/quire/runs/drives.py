@@ -59,19 +59,44 @@ if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
 
 
+class Given(Struct, frozen=True):
+    """Changes that the user makes when a run continues. `unlimited` removes its budget; `model` is called in place of
+    every other."""
+
+    limits: Mapping[str, Value] = field(default_factory=dict)
+    budget: float | None = None
+    unlimited: bool = False
+    model: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    unattended: bool = False
+    says_yes: bool = False
+    breakpoints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        call_limit(self.limits)
+
+
+NOTHING_GIVEN = Given()
+
+
 async def drive_run(
     runtime: Runtime,
     run: str,
     *,
-    people: People | None,
-    listen: Listener,
-    overrides: Mapping[str, Value],
-    began: Callable[[Drive], None],
-    attached: bool,
-    given: Given,
-    after: int | None,
+    people: People | None = None,
+    listen: Listener = lambda event: None,
+    overrides: Mapping[str, Value] | None = None,
+    began: Callable[[Drive], None] = lambda drive: None,
+    attached: bool = False,
+    given: Given = NOTHING_GIVEN,
+    after: int | None = None,
 ) -> DriveResult:
-    """Take the run over and drive it until it ends or waits. See `Runtime.drive` for the parameters."""
+    """Take the run over and drive it until it ends or waits. `began` receives the drive, to stop it.
+
+    An `attached` caller learns of the end from this call, so no letter is sent. The changes in `given` hold for the
+    rest of the run. `after` is the epoch at which the caller saw that the run is due: `Fenced` is raised if another
+    process has taken the run since.
+    """
     row = await runtime.row(run)
     await runtime.store.check_seal(run, whole=False)
     held = await runtime.stored(row)
@@ -117,7 +142,7 @@ async def drive_run(
             earlier, warning = await earlier_replies(runtime, held.pins, records)
             ports, warnings = replace(ports, earlier=earlier), (*warnings, *filter(None, [warning]))
         most = runtime.settings.runs.pure_work
-        first = await first_batch(row, records, held.walk, overrides, runtime.clock.now(), pure_work=most)
+        first = await first_batch(row, records, held.walk, overrides or {}, runtime.clock.now(), pure_work=most)
         if held.pins != before:
             first = replace(first, effects=(*first.effects, amendment_record(held.pins, pins, runtime.clock.now())))
         gone = set(first.supersede)
@@ -295,23 +320,6 @@ PATH = "terms"
 
 _FURTHER = ("instead", "answers", "unattended", "breakpoints")
 """Pins that are recorded only if they were changed: 0.1.0 recorded limits and the budget alone."""
-
-
-class Given(Struct, frozen=True):
-    """Changes that the user makes when a run continues. `unlimited` removes its budget; `model` is called in place of
-    every other."""
-
-    limits: Mapping[str, Value] = field(default_factory=dict)
-    budget: float | None = None
-    unlimited: bool = False
-    model: str = ""
-    answers: Mapping[str, str] = field(default_factory=dict)
-    unattended: bool = False
-    says_yes: bool = False
-    breakpoints: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        call_limit(self.limits)
 
 
 def apply_amendments(pins: PinnedState, records: Iterable[EffectRecord]) -> PinnedState:

@@ -16,7 +16,6 @@ of the head hash kept elsewhere detects that.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING
 from quire.errors import CannotStart
 from quire.plan.vocabulary import last_label
 from quire.runs.fork import pinned_texts
-from quire.values import Value, encode
+from quire.values import Value, encode, sha256
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Question, RunRow
@@ -74,12 +73,8 @@ def chained(entries: Iterable[dict[str, Value]]) -> Iterator[str]:
     for entry in entries:
         line = encode({"prev": prev, **entry})
         yield line
-        prev, count = digest_of(line.encode()), count + 1
+        prev, count = sha256(line.encode()), count + 1
     yield encode({"prev": prev, "type": "end", "lines": count + 1, "head": prev})
-
-
-def digest_of(line: bytes) -> str:
-    return hashlib.sha256(line).hexdigest()
 
 
 def write_export(lines: Iterable[str], to: Path) -> int:

@@ -28,7 +28,6 @@ from quire.runs.options import call_limit, check_step_labels, checked_budget
 from quire.runs.start import new_run_id, require_meant, written_directives
 from quire.runs.static_failures import check_prices, check_unattended
 from quire.stores.contract import History
-from quire.stores.run_pages import with_subject
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy
 from quire.wording import did_you_mean, nearest
@@ -216,8 +215,7 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     codes = require_meant(written, force=changes.force, accepted=(*runtime.accepted, *accepted))
     pins = replace(pins, forced=tuple(sorted({*accepted, *codes})))
     events = _events(new, now, view, place, await runtime.store.events(run), records)
-    made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts, source=pins.source)
-    made = await with_subject(runtime.store, made)
+    made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
     history = History(RunUpdate(Status.PENDING), records, events, now)
     return PreparedFork(made, history, view, place, pins, taken_over, reason)
 

@@ -24,12 +24,12 @@ from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, CannotStart, JournalMismatch, QuireError, StoreError
 from quire.formats import RUNNABLE
 from quire.runs.adapters import one_name
-from quire.runs.export import digest_of, result_of
+from quire.runs.export import result_of
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.stores.contract import MOST_NAME, MOST_NOTE, History
 from quire.stores.run_pages import with_subject
-from quire.values import InvalidValue, Value, decode, encode, fingerprint
+from quire.values import InvalidValue, Value, decode, encode, fingerprint, sha256
 from quire.versions import EXPORTED_RUN
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _check_chain(path: Path, lines: Sequence[bytes], entries: Sequence[Entry]) -
     not fit its other neighbour is reported."""
     if entries[0]["prev"]:
         raise BadExport(path, 1, "has been changed: nothing stands before it")
-    hashes = [digest_of(line) for line in lines]
+    hashes = [sha256(line) for line in lines]
     for at in range(1, len(lines)):
         if entries[at]["prev"] == hashes[at - 1]:
             continue
@@ -185,7 +185,7 @@ class _Reading:
 
     def _text(self, number: int, entry: Entry) -> str:
         text = entry.get("text")
-        if not isinstance(text, str) or digest_of(text.encode()) != entry.get("sha256"):
+        if not isinstance(text, str) or sha256(text.encode()) != entry.get("sha256"):
             raise BadExport(self._path, number, "holds a text that is not the one its hash names")
         return text
 

@@ -162,10 +162,10 @@ class Launching:
             return LaunchResult("error", {"error": str(error)})
         if not wait:
             if self._runtime.hand_over is None:
-                self._leave(run, people, began)
+                self.go_on(run, began, people=people)
             else:
                 await self._runtime.hand_over(run)
-            return await self.warned(run, LaunchResult("started", {"run_id": run}))
+            return await self.warned(run, started)
         drive = partial(self._runtime.drive, run, people=people, listen=listen, began=began, attached=True)
         rested = await drive()
         while self._hand_over is None and await self._runtime.has_waited(run):
@@ -197,13 +197,6 @@ class Launching:
         warnings = await self._runtime.warnings(run)
         return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
 
-    def go_on(
-        self, run: str, runtime: Runtime, began: Callable[[Drive], None], failed: Callable[[str], None]
-    ) -> asyncio.Task[None]:
-        """Drive a run that was launched elsewhere; its end is announced by letter. `failed` receives the error if it
-        cannot be driven."""
-        return self._leave(run, None, began, runtime, failed)
-
     async def settled(self) -> None:
         """Wait for the runs that were launched without waiting."""
         while self._driving:
@@ -216,14 +209,18 @@ class Launching:
             task.cancel()
         await asyncio.gather(*driving, return_exceptions=True)
 
-    def _leave(
+    def go_on(
         self,
         run: str,
-        people: People | None,
         began: Callable[[Drive], None],
+        *,
+        people: People | None = None,
         runtime: Runtime | None = None,
         failed: Callable[[str], None] | None = None,
     ) -> asyncio.Task[None]:
+        """Drive a run that no caller waits for; its end is announced by letter. `failed` receives the error if it
+        cannot be driven, which `settled` raises otherwise."""
+
         async def drive() -> None:
             try:
                 await (runtime or self._runtime).drive(run, people=people, began=began)

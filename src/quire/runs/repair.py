@@ -27,7 +27,6 @@ from quire.runs.pins import PinnedState
 from quire.runs.start import new_run_id, prepare
 from quire.source import read_source
 from quire.stores.contract import History
-from quire.stores.run_pages import with_subject
 from quire.trust.capabilities import Grants
 from quire.workspace.grants import default_grants
 
@@ -96,7 +95,6 @@ async def repair(
     pins = replace(pins, origin={"run": run, "step": label, "path": path, "document": True})
     made = NewRun(new, plan.title, document.format, document.name, now, pins.as_json(), texts)
     events = _events(new, now, run, fit, await runtime.store.events(run))
-    made = await with_subject(runtime.store, made)
     await runtime.restore(made, pins, History(RunUpdate(Status.PENDING), records, events, now))
     recorded = sum(record.path != TERMS for record in old.records)
     reason = "--model" if changes.model else f"as run {run} was started"

@@ -24,7 +24,7 @@ from quire.library.texts import ItemLoader, PromptLoader
 from quire.plan.uses import LAUNCHES, has_agents, has_step_tools, has_threads, prompt_schemes, tool_calls
 from quire.plan.vocabulary import typed_way
 from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
-from quire.runs.drives import Given, apply_amendments, drive_run
+from quire.runs.drives import apply_amendments, drive_run
 from quire.runs.outcome import RunView
 from quire.runs.pins import PinnedRun, PinnedState, Texts, read_pinned
 from quire.runs.spending import admission, most_cost
@@ -43,7 +43,6 @@ from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive
-    from quire.engine.events import Listener
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.ports import Clock, Model, People, Store, Tools
     from quire.library.directives import Directives
@@ -56,8 +55,6 @@ if TYPE_CHECKING:
     from quire.runs.proven import RunBounds
     from quire.stores.contract import History
     from quire.values import Value
-
-NOTHING_GIVEN = Given()
 
 
 class Runtime(StoredRuns):
@@ -188,7 +185,7 @@ class Runtime(StoredRuns):
 
     async def restore(self, run: NewRun, pins: PinnedState, history: History) -> None:
         """Create a run with a history, if the budgets admit what it may still cost."""
-        run = replace(run, reserved=most_cost(self, pins))
+        run = replace(await with_subject(self.store, run), source=pins.source, reserved=most_cost(self, pins))
         await self.store.restore(run, history, admission(self, run))
 
     async def prepared(
@@ -216,35 +213,7 @@ class Runtime(StoredRuns):
         )
         return await with_subject(self.store, run)
 
-    async def drive(
-        self,
-        run: str,
-        *,
-        people: People | None = None,
-        listen: Listener = lambda event: None,
-        overrides: Mapping[str, Value] | None = None,
-        began: Callable[[Drive], None] = lambda drive: None,
-        attached: bool = False,
-        given: Given = NOTHING_GIVEN,
-        after: int | None = None,
-    ) -> DriveResult:
-        """Take the run over and drive it until it ends or waits. `began` receives the drive, to stop it.
-
-        An `attached` caller learns of the end from this call, so no letter is sent. The changes in `given` hold for the
-        rest of the run. `after` is the epoch at which the caller saw that the run is due: `Fenced` is raised if another
-        process has taken the run since.
-        """
-        return await drive_run(
-            self,
-            run,
-            people=people,
-            listen=listen,
-            overrides=overrides or {},
-            began=began,
-            attached=attached,
-            given=given,
-            after=after,
-        )
+    drive = drive_run
 
     async def has_waited(
         self, run: str, tell: Callable[[str], None] = lambda words: None, is_stopped: Callable[[], bool] = lambda: False

@@ -6,7 +6,6 @@ file opens nothing. Each has a file of its own, so that no process writes back o
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import re
@@ -19,6 +18,7 @@ from msgspec import DecodeError, Struct, json
 
 from quire.errors import CannotStart, Refused
 from quire.trust.private_files import names_in, read_private, write_new
+from quire.values import sha256
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
@@ -47,7 +47,7 @@ class Shares:
     """The shares of the runs of one workspace."""
 
     def __init__(self, settings: Settings) -> None:
-        workspace = hashlib.sha256(os.fsencode(settings.workspace.folder)).hexdigest()[:24]
+        workspace = sha256(os.fsencode(settings.workspace.folder))[:24]
         self._folder = settings.user / "shares" / workspace
 
     def make(self, run: str, days: int, by: str) -> tuple[Share, str]:
@@ -55,7 +55,7 @@ class Shares:
         if len(self.all()) >= MOST:
             raise CannotStart(f"this workspace has {MOST} shares: revoke one first")
         token, now = PREFIX + secrets.token_urlsafe(32), time.time()
-        share = Share(run, hash_of(token), by, now, now + days * 86_400)
+        share = Share(run, sha256(token.encode("utf-8", "surrogatepass")), by, now, now + days * 86_400)
         write_new(self._folder / f"{share.id}.json", json.encode(share).decode())
         return share, token
 
@@ -78,7 +78,7 @@ class Shares:
 
     def opens(self, token: str, run: str) -> bool:
         """Tell whether a token opens a run now. A wrong token takes the same way as an expired or a revoked one."""
-        hashed = hash_of(token)
+        hashed = sha256(token.encode("utf-8", "surrogatepass"))
         share = self._read(hashed[:16])
         return hmac.compare_digest(share.hash, hashed) and share.run == run and share.expires_at > time.time()
 
@@ -87,7 +87,3 @@ class Shares:
         with suppress(CannotStart, Refused, DecodeError):
             return json.decode(read_private(self._folder / f"{id}.json", "share", "revoke it"), type=Share)
         return Share()
-
-
-def hash_of(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -92,7 +92,6 @@ async def prepare(
         parts = with_step_models_of(runtime, parts, choice.spec)
     _check_models(runtime, parts, budget, choice.spec)
     plan, documents, bundles = parts.plan, parts.documents, parts.bundles
-    _check_agent_models(runtime, parts, budget, choice.spec)
     folder = document.folder
     if options.reuse:
         from quire.runs.reuse import find_earlier
@@ -268,27 +267,19 @@ def with_step_models_of(runtime: Runtime, parts: Parts, model: str) -> Parts:
 
 
 def _check_models(runtime: Runtime, parts: Parts, budget: float | None, model: str) -> None:
-    """Check that the models of the run are available and can do what the run needs."""
+    """Check that the models of the run, with those that pipelines name for their agents, are available and can do what
+    the run needs."""
+    is_named = not parts.one_model and has_agents(parts.plans)
+    named = check_agent_models(parts.plans, runtime.settings, model) if is_named else ()
     if runtime.queue:
         return
     opened = runtime.models.open(model)
     # Python takes long over a protocol.
     if getattr(opened, "ways", None) and isinstance(opened, Scripted):
         _check_script(opened, parts.plan, parts.documents)
-    for spec in step_models_of(parts.plans):
+    for spec in (*step_models_of(parts.plans), *named):
         runtime.models.open(spec)
-    check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), budget)
-
-
-def _check_agent_models(runtime: Runtime, parts: Parts, budget: float | None, own: str) -> None:
-    """Check the models that pipelines name for their agents."""
-    if parts.one_model or not has_agents(parts.plans):
-        return
-    specs = check_agent_models(parts.plans, runtime.settings, own)
-    if not runtime.queue:
-        for spec in specs:
-            runtime.models.open(spec)
-        check_prices(runtime.models, specs, budget)
+    check_prices(runtime.models, (*asked_models(runtime, model, parts.plans, parts.bundles), *named), budget)
 
 
 def _pins(

@@ -38,7 +38,7 @@ from quire.runs.start import new_run_id, require_meant, written_directives
 from quire.runs.static_failures import check_prices
 from quire.source import Source
 from quire.stores.contract import History
-from quire.stores.run_pages import RunFilters, with_subject
+from quire.stores.run_pages import RunFilters
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.trust.signature_line import without_signatures
@@ -223,7 +223,6 @@ async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> lis
     for number, run in enumerate(runs, 1):
         pins = replace(prepared.pins, origin={**prepared.pins.origin, "try": number})
         events = retold(run, now, [], str(pins.origin["step"]), {"origin": row.id, "from": prepared.place.call})
-        made = NewRun(run, row.title, row.format, row.document, now, pins.as_json(), prepared.texts, source=pins.source)
-        history = History(RunUpdate(Status.PENDING), prepared.kept, events, now)
-        await runtime.restore(await with_subject(store, made), pins, history)
+        made = NewRun(run, row.title, row.format, row.document, now, pins.as_json(), prepared.texts)
+        await runtime.restore(made, pins, History(RunUpdate(Status.PENDING), prepared.kept, events, now))
     return runs

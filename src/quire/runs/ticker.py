@@ -82,21 +82,19 @@ class Ticker:
         self._tries: dict[tuple[str, int], tuple[int, float]] = {}
         """For each run at its epoch the number of tries, and the time before which it is not tried again."""
         self._triggers: Triggers | None = None
-        self._duties: list[tuple[float, Duty, bool]] = []
-        self.add(BEAT_SECONDS, self.wake, of_queue=True)
-        self.add(sweep_seconds, self.sweep, of_queue=True)
-        self.add(PRUNE_SECONDS, self.prune)
         self._fired = 0.0
-        self.add(POLL_SECONDS, self._fire)
-
-    def add(self, seconds: float, duty: Duty, *, of_queue: bool = False) -> None:
-        """Have a duty done at this interval while this process is the oldest fit process of its workspace; with
-        `of_queue` while it is the oldest of those that drive runs of the same task queue."""
-        self._duties.append((seconds, duty, of_queue))
+        self.duties: list[tuple[float, Duty, bool]] = [
+            (BEAT_SECONDS, self.wake, True),
+            (sweep_seconds, self.sweep, True),
+            (PRUNE_SECONDS, self.prune, False),
+            (POLL_SECONDS, self._fire, False),
+        ]
+        """Each with its interval, done while this process is the oldest fit one of its workspace; True: of those of its
+        task queue."""
 
     async def run(self) -> None:
         """Report and do the duties until cancelled. The process is forgotten then."""
-        tasks = [asyncio.create_task(self._repeat(*entry)) for entry in self._duties]
+        tasks = [asyncio.create_task(self._repeat(*entry)) for entry in self.duties]
         try:
             while True:
                 self._changed.clear()

@@ -17,7 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -98,9 +98,12 @@ def time_text(time: float, zone: str = "UTC") -> str:
     return datetime.fromtimestamp(time, ZoneInfo(zone)).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _every(trigger: TriggerSettings, after: float) -> Iterator[float]:
-    step = int(trigger.every or 1)
-    return map(float, itertools.count((int(after // step) + 1) * step, step))
+def due_times(trigger: TriggerSettings, after: float) -> Iterator[float]:
+    """Yield the due times after a time: none for webhooks and files. Raises `CannotStart` for settings that are
+    wrong."""
+    if step := int(trigger.every or 0):
+        return map(float, itertools.count((int(after // step) + 1) * step, step))
+    return _cron(trigger, after) if trigger.cron else iter(())
 
 
 def _cron(trigger: TriggerSettings, after: float) -> Iterator[float]:
@@ -119,38 +122,16 @@ def _cron(trigger: TriggerSettings, after: float) -> Iterator[float]:
         raise CannotStart(f"zone {trigger.zone} does not exist: a zone is written like Europe/Berlin") from None
 
 
-class Kind(NamedTuple):
-    """A kind of source."""
-
-    names: tuple[str, ...]
-    """The names that expressions may read."""
-    times: Callable[[TriggerSettings, float], Iterator[float]] = lambda trigger, after: iter(())
-    """Yields the due times after a time. Raises `CannotStart` for settings that are wrong."""
-
-
-KINDS: Mapping[str, Kind] = {
-    "cron": Kind(("due",), _cron),
-    "every": Kind(("due",), _every),
-    "webhook": Kind(("due", "body", "headers")),
-    "files": Kind(("due", "file")),
-}
-
-
-def kind_of(trigger: TriggerSettings) -> Kind:
-    return next(kind for name, kind in KINDS.items() if getattr(trigger, name))
-
-
 def look(trigger: TriggerSettings, cursor: float, now: float) -> tuple[tuple[float, float] | None, tuple[float, ...]]:
     """Return the due times since the cursor that start runs. Those beyond the window, or left out by `catch_up`, are
     before them: the first comes first, with the time until which all start nothing."""
-    times = kind_of(trigger).times
-    first = next(times(trigger, cursor), math.inf)
+    first = next(due_times(trigger, cursor), math.inf)
     if first > now:
         return None, ()
     since = now - (min(trigger.window, ON_TIME) if trigger.catch_up == "none" else trigger.window)
     due: deque[float] = deque(maxlen=MOST_CAUGHT_UP if trigger.catch_up == "all" else 1)
     # Due times are whole seconds: half of one lies between two.
-    due.extend(itertools.takewhile(lambda time: time <= now, times(trigger, max(cursor, since - 0.5))))
+    due.extend(itertools.takewhile(lambda time: time <= now, due_times(trigger, max(cursor, since - 0.5))))
     until = due[0] - 0.5 if due else since
     return None if first > until else (first, until), tuple(due)
 
@@ -186,9 +167,10 @@ def _expressions(trigger: TriggerSettings) -> dict[str, str]:
 def outside_inputs(trigger: TriggerSettings) -> tuple[str, ...]:
     """Return the inputs that get text from outside. Raises `BadInputs` for wrong expressions, also of others."""
     outside, problems = list[str](), list[str]()
+    facts = ("due", "body", "headers") if trigger.webhook else ("due", "file") if trigger.files else ("due",)
     for name, expression in {**_expressions(trigger), _KEY: trigger.key or "body"}.items():
         # Headers are not signed: a delivery that is sent again with others must not be a new one.
-        names = kind_of(trigger).names if name != _KEY else ("body",)
+        names = facts if name != _KEY else ("body",)
         try:
             paths = {read.path[0] for read in reads(parse(expression, dialect=True))}
         except ExpressionError as error:
@@ -533,7 +515,7 @@ class Triggers:
         except (OSError, ValueError, KeyError) as error:
             raise CannotStart(f"a time is written like 2026-11-01 or 2026-11-01T06:00: {error}") from None
         last = min(last, self._runtime.clock.now())
-        due = itertools.takewhile(lambda time: time <= last, kind_of(trigger).times(trigger, first - 0.5))
+        due = itertools.takewhile(lambda time: time <= last, due_times(trigger, first - 0.5))
         all_due, source = list(itertools.islice(due, MOST_BACKFILLED + 1)), source_of(name)
         if not (trigger.cron or trigger.every) or len(all_due) > MOST_BACKFILLED:
             raise CannotStart(f"only {MOST_BACKFILLED:,} due times of cron or every are filled at once")

@@ -19,9 +19,10 @@ from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused
 from quire.library.collect import document_at
 from quire.operations.problems import Problem
-from quire.runs.shares import Shares, hash_of
+from quire.runs.shares import Shares
 from quire.server.address import file_of
 from quire.trust.private_files import names_in, read_private, write_new
+from quire.values import sha256
 from quire.wording import cut
 from quire.workspace.settings import ROLES, Role, Settings
 
@@ -103,7 +104,7 @@ class Users:
         secret = f"quire-{name}-{secrets.token_hex(24)}"
         if not _TOKEN.fullmatch(secret):
             raise CannotStart(f"{name!r} is not a name: use letters, digits, hyphens")
-        token = Access(role, f"token:{name}", documents, hash_of(secret))
+        token = Access(role, f"token:{name}", documents, sha256(secret.encode()))
         try:
             write_new(self._folder / f"{name}.json", json.encode(token).decode())
         except FileExistsError:
@@ -123,7 +124,7 @@ class Users:
         """Return the access that a token gives now; None for one that is wrong or was revoked."""
         match = _TOKEN.fullmatch(secret) if self._has_tokens else None
         token = self._read(match[1]) if match else None
-        return token if token and hmac.compare_digest(token.hash, hash_of(secret)) else None
+        return token if token and hmac.compare_digest(token.hash, sha256(secret.encode())) else None
 
     def person(self, names: Sequence[str]) -> Access:
         """Return the access of the person that a proxy names. Raises `Problem` unless it is one with a role."""

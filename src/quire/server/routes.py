@@ -37,18 +37,14 @@ class RequestHost(Host):
         self.access: Access = request.user
         name = self.access.source.partition(":")[2] or site.caller.by
         edits = site.caller.edits and self.access.role == "administer"
-        trace = request.headers.get("traceparent", "")
-        caller = replace(site.caller, by=name, source=self.access.source, edits=edits, trace=trace)
+        trace, key = request.headers.get("traceparent", ""), request.headers.get(KEY_HEADER, "")
+        caller = replace(site.caller, by=name, source=self.access.source, edits=edits, trace=trace, key=key)
         super().__init__(site.runtime, caller, site.views, site.shelf)
         self.site = site
         self.request = request
         self.headers: dict[str, str] = {}
         self.unchanged = False
         self.kept = site.hub.kept
-
-    @property
-    def key(self) -> str:
-        return self.request.headers.get(KEY_HEADER, "")
 
     def drives(self, run: str) -> bool:
         return run in self.site.runs

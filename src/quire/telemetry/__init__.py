@@ -3,12 +3,12 @@ them."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from quire.patterns import late_pattern
+from quire.values import sha256
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
@@ -30,7 +30,7 @@ def trace_of(run: str, traceparent: object) -> tuple[str, str]:
     """Return the id of the trace of a run, and of the span above the run, which may be empty."""
     if isinstance(traceparent, str) and (parent := _TRACEPARENT.fullmatch(traceparent)):
         return parent[1], parent[2]
-    return hashlib.sha256(run.encode()).hexdigest()[:32], ""
+    return sha256(run.encode())[:32], ""
 
 
 def traceparent_of(effect_id: str) -> str:
