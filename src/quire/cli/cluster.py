@@ -268,7 +268,7 @@ def worker_list(as_json: bool) -> None:
     if as_json:
         write_json(data)
         return
-    rows = [("process", "version", "state", "driving", "queue", "seen", "runs")] if data["processes"] else []
+    rows = [("process", "version", "state", "driving", "queue or folder", "seen", "runs")] if data["processes"] else []
     for one in data["processes"]:
         state, seen = ": ".join(filter(None, (one["state"], one["reason"]))), f"{age(one['seen'])} ago"
         name, driving = f"{one['kind']} {one['pid']}@{one['host']}", f"{one['driving']} of {one['slots']}"
