@@ -71,11 +71,7 @@ def command(
             write_json(data)
             return
         if not as_json:
-            most, may = data["most"], data["may"] or "nothing but ask its model"
-            cost = "not known" if most is None else f"at most ${most:.2f}" if most else "nothing"
-            shown = {"next": data["next"], "model": data["model"], "a run costs": cost, "it may": may}
-            facts = {**data["settings"], **shown}
-            write_lines(one_line(f"{name}: {_cell(value)}") for name, value in facts.items() if value)
+            _show_proposal(data)
         if verb == "check":
             return
         _ask("Let it start runs by itself?", yes)
@@ -107,6 +103,15 @@ def command(
         complain(problem)
     worst = Refused.exit_code if verb == "fire" and not data["run"] else EXIT_FAILED if data.get("problems") else 0
     context.exit(max((_EXITS.get(run["status"], 0) for run in data.get("runs", ())), default=0) or worst)
+
+
+def _show_proposal(data: dict[str, Any]) -> None:
+    """Show what a person agrees to."""
+    most, may = data["most"], data["may"] or "nothing but ask its model"
+    cost = "not known" if most is None else f"at most ${most:.2f}" if most else "nothing"
+    shown = {"next": data["next"], "model": data["model"], "a run costs": cost, "it may": may}
+    facts = {**data["settings"], **shown}
+    write_lines(one_line(f"{name}: {_cell(value)}") for name, value in facts.items() if value)
 
 
 def _ask(question: str, yes: bool) -> None:

@@ -74,7 +74,7 @@ class Ticker:
         queue = runtime.queue or folder
         cluster = runtime.settings.cluster
         self._queues = {queue, folder, cluster.task_queue if cluster.temporal else queue}
-        """Those of the processes that have the same settings as this one."""
+        """The queues of the processes that have the settings of this one."""
         self.process = Process(id, kind, host, os.getpid(), __version__, queue, now, now, slots, 0)
         """The last report."""
         self._changed = asyncio.Event()
