@@ -78,6 +78,7 @@ def test_backfill_shows_the_price_and_asks(place: Place, capsys: pytest.CaptureF
     assert main([*span, "--yes"]) == 0 and told(capsys) == "0 runs of at most $0.25 each, $0.00 together\n"
     assert main([*span, "--dry-run", "--json"]) == 0 and json.loads(told(capsys))["due"] == []
     assert main(["triggers", "backfill", "rare"]) == 2
+    assert "needs --from TIME and --to TIME" in capsys.readouterr().err
 
 
 def test_refusals_have_their_exit_code_and_all_reasons(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

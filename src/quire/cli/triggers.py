@@ -77,6 +77,8 @@ def command(
         _ask("Let it start runs by itself?", yes)
         given["digest"] = data["digest"]
     if verb == "backfill":
+        if not (span["since"] and span["until"]):
+            raise click.UsageError("quire triggers backfill NAME needs --from TIME and --to TIME", context)
         given |= span
         data = perform(triggers.backfill_trigger, {**given, "dry_run": True})
         count, most = len(data["due"]), data["most"]
